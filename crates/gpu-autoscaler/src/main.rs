@@ -1,0 +1,2 @@
+//! The control plane, the command line and the demo.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Prometheus text format and OpenMetrics: write and parse.

@@ -1,0 +1,1 @@
+//! The values every other crate speaks in.

@@ -1,0 +1,1 @@
+//! A deterministic simulated GPU fleet with a virtual clock.

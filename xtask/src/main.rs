@@ -1,0 +1,2 @@
+//! The workshop: checks, tests, soak.
+fn main() {}
