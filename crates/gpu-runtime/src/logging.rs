@@ -1,0 +1,82 @@
+//! Where log lines go and how they look. The level and the form come from the caller; nothing here reads the
+//! environment.
+
+use std::io::{self, IsTerminal as _};
+use std::str::FromStr;
+
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::{LevelFilter, ParseError};
+use tracing_subscriber::util::SubscriberInitExt as _;
+
+/// The form of a log line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LogFormat {
+    /// One readable line each, with colours when standard error is a terminal.
+    #[default]
+    Text,
+    /// One JSON object each, for machines that collect logs.
+    Json,
+}
+
+impl FromStr for LogFormat {
+    type Err = LoggingError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "text" => Ok(Self::Text),
+            "json" => Ok(Self::Json),
+            _ => Err(LoggingError::Format {
+                given: text.to_owned(),
+            }),
+        }
+    }
+}
+
+/// Why logging could not be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum LoggingError {
+    #[error("unknown log format `{given}`: say `text` or `json`")]
+    Format { given: String },
+    #[error("unknown log level `{given}`: say `error`, `warn`, `info`, `debug`, `trace` or `off`")]
+    Level { given: String },
+    #[error("failed to read the log levels `{given}`: say them like `info,hyper=warn`")]
+    Directives { given: String, source: ParseError },
+    #[error("failed to start logging a second time in one process")]
+    Twice {
+        source: tracing_subscriber::util::TryInitError,
+    },
+}
+
+/// Sends log lines of `level` (`info`, or directives such as `info,hyper=warn`) to standard error.
+///
+/// Standard output stays free for what the program was asked to print.
+pub fn start_logging(level: &str, format: LogFormat) -> Result<(), LoggingError> {
+    let filter = parse_level(level)?;
+    let lines = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        // A closed standard error must not end the program: the subscriber's own complaint would panic there.
+        .log_internal_errors(false);
+    let started = match format {
+        LogFormat::Text => lines.with_ansi(io::stderr().is_terminal()).finish().try_init(),
+        LogFormat::Json => lines.json().flatten_event(true).finish().try_init(),
+    };
+    started.map_err(|source| LoggingError::Twice { source })
+}
+
+fn parse_level(level: &str) -> Result<EnvFilter, LoggingError> {
+    // A bare word that is no level would be read as the name of a module, and silently log nothing.
+    if level.is_empty() || !level.contains(['=', ',']) && level.parse::<LevelFilter>().is_err() {
+        return Err(LoggingError::Level {
+            given: level.to_owned(),
+        });
+    }
+    let refused = |source| LoggingError::Directives {
+        given: level.to_owned(),
+        source,
+    };
+    EnvFilter::builder().parse(level).map_err(refused)
+}
+
+#[cfg(test)]
+mod tests;
