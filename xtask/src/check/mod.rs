@@ -31,6 +31,8 @@ pub(crate) fn run() -> Result<()> {
     shell::step("purity", || purity::run(&root))?;
     shell::step("licences, bans and sources", || {
         let deny = prepare::cargo_deny()?;
+        // The checker reads the manifest of every package in the lock file, those of other systems too.
+        shell::run(shell::cargo(&root).args(["fetch", "--quiet", "--locked"]))?;
         shell::run(Command::new(deny).current_dir(&root).args([
             "--offline",
             "--log-level",
