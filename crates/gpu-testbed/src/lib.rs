@@ -1,6 +1,40 @@
-//! Starts the real programs that the tests run against.
+//! Starts the real programs that the tests run against, and leaves nothing behind.
+//!
+//! A [`Bed`] is a temporary directory and a warden (see [`warden`]) through which programs are started:
+//!
+//! ```no_run
+//! # async fn example() -> anyhow::Result<()> {
+//! use gpu_testbed::{Bed, PartSpec};
+//! use std::time::Duration;
+//!
+//! let bed = Bed::new()?;
+//! let part = bed.spawn(PartSpec::new("sleeper", "/bin/sleep").arg("1000"))?;
+//! bed.guard(Duration::from_secs(60), async {
+//!     part.ready(Duration::from_secs(5), || async { Ok(()) }).await?;
+//!     Ok(())
+//! })
+//! .await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! - [`Bed::spawn`] and [`Bed::start`] start a part, [`Bed::run`] a command that ends; the log is in `logs/`.
+//! - [`Bed::guard`] runs a test's work and fails at once, naming the part, when any part dies; it has a time limit.
+//! - [`Bed::with_warden_prefix`] puts the whole bed into namespaces of its own.
+//! - [`free_port`] gives loopback ports; [`Leftovers`] proves that nothing stayed and [`sweep`] removes what did.
+//! - [`Bed::own_directory`] and [`Bed::own_cgroup`] add to what is removed at the end.
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,
     reason = "an edge crate: it meets the world outside"
 )]
+
+pub mod bed;
+pub mod leftovers;
+mod ports;
+pub mod warden;
+
+pub use bed::{Bed, BedError, BedId, Part, PartSpec, StopBy};
+pub use leftovers::{Leftovers, sweep};
+pub use ports::free_port;
+pub use warden::protocol::{End, UserIds};

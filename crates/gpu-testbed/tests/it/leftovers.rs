@@ -1,0 +1,166 @@
+//! Nothing of a bed stays, however the test that made it ends.
+
+use std::io::{BufRead, BufReader};
+use std::panic::AssertUnwindSafe;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use gpu_testbed::{Bed, BedId, Leftovers, PartSpec};
+
+/// Graces and kills of a bed with such parts are done in two or three seconds; a loaded machine gets more.
+const GONE_WITHIN: Duration = Duration::from_secs(20);
+
+/// A daemon that leaves its parent and its session, so that only the reaper can find it.
+const DAEMON: &str = "setsid sh -c 'sleep 1000 & sleep 1000' & sleep 1000";
+
+#[track_caller]
+fn check_gone(bed: &BedId) {
+    let deadline = Instant::now() + GONE_WITHIN;
+    loop {
+        let left = Leftovers::of(bed);
+        if left.is_empty() {
+            return;
+        }
+        assert!(
+            Instant::now() < deadline,
+            "after {GONE_WITHIN:?} this is left:\n{left}"
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Waits until the daemon's three processes run, so that their end means something.
+#[track_caller]
+fn check_daemon_runs(bed: &BedId) {
+    let deadline = Instant::now() + GONE_WITHIN;
+    loop {
+        let left = Leftovers::of(bed);
+        let sleepers = left
+            .processes
+            .iter()
+            .filter(|process| process.command == "sleep 1000")
+            .count();
+        if sleepers == 3 && left.directories.len() == 1 {
+            return;
+        }
+        assert!(Instant::now() < deadline, "the daemon does not run:\n{left}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn start_daemon() -> anyhow::Result<Bed> {
+    let bed = Bed::new()?;
+    bed.spawn(PartSpec::new("daemon", "/bin/sh").args(["-c", DAEMON]))?;
+    check_daemon_runs(bed.id());
+    Ok(bed)
+}
+
+#[test]
+fn after_a_passed_test() -> anyhow::Result<()> {
+    let bed = start_daemon()?;
+    let id = bed.id().clone();
+    drop(bed);
+    let left = Leftovers::of(&id);
+    assert!(
+        left.is_empty(),
+        "the drop waits for the clean-up, yet this is left:\n{left}"
+    );
+    Ok(())
+}
+
+#[test]
+fn after_a_failed_test() -> anyhow::Result<()> {
+    let bed = start_daemon()?;
+    let id = bed.id().clone();
+    let failed = std::panic::catch_unwind(AssertUnwindSafe(move || {
+        let _bed = bed;
+        std::panic::resume_unwind(Box::new("a test fails"))
+    }));
+    assert!(failed.is_err());
+    check_gone(&id);
+    Ok(())
+}
+
+/// A process that holds a bed with the daemon on it.
+fn hold_a_bed() -> anyhow::Result<(Child, BedId)> {
+    let mut holder = Command::new(env!("CARGO_BIN_EXE_testbed-up"))
+        .args(["run", "/bin/sh", "-c", DAEMON])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let mut line = String::new();
+    BufReader::new(holder.stdout.take().context("the output is piped")?).read_line(&mut line)?;
+    let id = line
+        .split(' ')
+        .nth(1)
+        .and_then(BedId::parse)
+        .with_context(|| format!("no bed in `{line}`"))?;
+    check_daemon_runs(&id);
+    Ok((holder, id))
+}
+
+#[test]
+fn after_a_killed_test() -> anyhow::Result<()> {
+    let (mut holder, id) = hold_a_bed()?;
+    holder.kill()?;
+    holder.wait()?;
+    check_gone(&id);
+    Ok(())
+}
+
+#[test]
+fn after_a_killed_test_and_a_killed_warden() -> anyhow::Result<()> {
+    let (mut holder, id) = hold_a_bed()?;
+    let left = Leftovers::of(&id);
+    let is_warden = |command: &str| command.contains("testbed-warden serve");
+    let warden = left
+        .processes
+        .iter()
+        .find(|process| is_warden(&process.command))
+        .context("a warden runs")?;
+    nix::sys::signal::kill(
+        nix::unistd::Pid::from_raw(warden.pid),
+        nix::sys::signal::Signal::SIGKILL,
+    )?;
+    holder.kill()?;
+    holder.wait()?;
+    let swept = gpu_testbed::sweep()?;
+    let directory = std::env::temp_dir().join(id.directory_name());
+    assert!(
+        swept.directories.contains(&directory),
+        "the sweep did not find {}:\n{swept}",
+        directory.display()
+    );
+    check_gone(&id);
+    Ok(())
+}
+
+#[test]
+fn a_bed_in_namespaces_of_its_own_leaves_nothing_either() -> anyhow::Result<()> {
+    if !nix::unistd::geteuid().is_root() {
+        // Unprivileged users may not make these namespaces; the bed must say so and leave nothing.
+        assert!(Bed::with_warden_prefix(&["unshare", "--mount", "--pid", "--fork"]).is_err());
+        return Ok(());
+    }
+    let words = "unshare --mount --net --pid --fork --kill-child --mount-proc --propagation private";
+    let prefix: Vec<&str> = words.split(' ').collect();
+    let bed = Bed::with_warden_prefix(&prefix)?;
+    let id = bed.id().clone();
+    let point = bed.make_directory("mounted")?;
+    let script = format!(
+        "mount -t tmpfs none {} && test -d /proc/$$ && {DAEMON}",
+        point.display()
+    );
+    let part = bed.spawn(PartSpec::new("daemon", "/bin/sh").args(["-c", &script]))?;
+    assert!(
+        part.pid() < 100,
+        "{} is no process id of a new namespace",
+        part.pid()
+    );
+    check_daemon_runs(&id);
+    drop(bed);
+    let left = Leftovers::of(&id);
+    assert!(left.is_empty(), "this is left:\n{left}");
+    Ok(())
+}
