@@ -1,0 +1,10 @@
+//! The node agent: reads every GPU of its node, joins each figure with who caused it, and serves the result. It never
+//! changes the state of a GPU, holds no API token in its default build, and never touches a driver while serving.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "an edge crate: it meets the driver, the kubelet and the network"
+)]
+
+pub mod readings;
+pub mod snapshot;

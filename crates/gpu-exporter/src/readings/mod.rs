@@ -1,0 +1,127 @@
+//! What sources read from devices: numbers by field, links, slices, processes. Plain values in base units; nothing here
+//! knows a vendor's interface, a pod or a metric's name.
+
+mod field;
+mod values;
+
+pub use field::{Field, FieldSpec, Kind};
+pub use values::{Accepted, Values};
+
+use gpu_model::Reading;
+
+/// Why a device holds its clocks down. The order is that of the `reason` label.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum ThrottleReason {
+    ClocksSetting,
+    HardwarePowerBrake,
+    HardwareSlowdown,
+    HardwareThermal,
+    PowerCap,
+    SoftwareThermal,
+    SyncBoost,
+}
+
+impl ThrottleReason {
+    pub const ALL: [Self; 7] = [
+        Self::ClocksSetting,
+        Self::HardwarePowerBrake,
+        Self::HardwareSlowdown,
+        Self::HardwareThermal,
+        Self::PowerCap,
+        Self::SoftwareThermal,
+        Self::SyncBoost,
+    ];
+
+    /// The value of the `reason` label.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::ClocksSetting => "clocks_setting",
+            Self::HardwarePowerBrake => "hw_power_brake",
+            Self::HardwareSlowdown => "hw_slowdown",
+            Self::HardwareThermal => "hw_thermal",
+            Self::PowerCap => "power_cap",
+            Self::SoftwareThermal => "sw_thermal",
+            Self::SyncBoost => "sync_boost",
+        }
+    }
+}
+
+/// A set of reasons that hold at once.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ThrottleSet(u8);
+
+impl ThrottleSet {
+    pub fn insert(&mut self, reason: ThrottleReason) {
+        self.0 |= 1 << (reason as u8);
+    }
+
+    pub fn contains(self, reason: ThrottleReason) -> bool {
+        self.0 & (1 << (reason as u8)) != 0
+    }
+}
+
+/// A process that holds a context on a device.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ProcessReading {
+    pub pid: u32,
+    /// The GPU instance and compute instance it runs on, where the device is sliced.
+    pub slice: Option<SliceId>,
+    pub memory_bytes: Reading<f64>,
+    /// Share of the device's time since the last sample, 0 to 1.
+    pub utilization: Reading<f64>,
+}
+
+/// A hardware slice of a device by its two numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SliceId {
+    pub gi: u32,
+    pub ci: u32,
+}
+
+/// A hardware slice of a device: a MIG device, or later an AMD partition.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SliceReadings {
+    pub id: SliceId,
+    /// The slice's own id, such as `MIG-<uuid>`.
+    pub uuid: String,
+    /// The profile, such as `1g.10gb`.
+    pub profile: String,
+    /// Only what the driver measures for the slice alone.
+    pub values: Values,
+}
+
+/// One link to another GPU or switch.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LinkReadings {
+    pub link: u32,
+    pub active: Reading<bool>,
+    pub sent_bytes: Reading<f64>,
+    pub received_bytes: Reading<f64>,
+    pub replay_errors: Reading<f64>,
+    pub recovery_errors: Reading<f64>,
+    pub crc_errors: Reading<f64>,
+}
+
+/// Everything one device said in one cycle.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct DeviceReadings {
+    pub values: Values,
+    pub throttled: Reading<ThrottleSet>,
+    /// The driver's own time counters by reason, in seconds, where it keeps them; in the order of [`ThrottleReason::ALL`].
+    pub throttle_seconds: [Reading<f64>; ThrottleReason::ALL.len()],
+    pub links: Vec<LinkReadings>,
+    pub slices: Vec<SliceReadings>,
+    pub processes: Reading<Vec<ProcessReading>>,
+    /// Numbers that could not be true and were refused in this cycle.
+    pub rejected: u32,
+}
+
+impl DeviceReadings {
+    /// Takes a number over and counts it when it is refused.
+    pub fn set(&mut self, field: Field, reading: Reading<f64>) {
+        if self.values.set(field, reading) == Accepted::OutOfRange {
+            self.rejected += 1;
+        }
+    }
+}

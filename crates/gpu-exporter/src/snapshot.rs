@@ -1,0 +1,183 @@
+//! The product of one cycle: all devices of the node with their owners, immutable, behind an `ArcSwap`. Pages and answers
+//! are made from it alone; nothing that serves a request touches a driver, the kubelet or the API server.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use gpu_model::{ContainerName, Namespace, PodName, PodUid, Reading, Vendor};
+use jiff::Timestamp;
+
+use crate::readings::{DeviceReadings, SliceId, ThrottleReason};
+
+/// Whether figures were measured or come from the simulated source, which every page must say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    Measured,
+    Simulated,
+}
+
+/// The node at one instant.
+#[derive(Debug, Clone)]
+pub struct NodeSnapshot {
+    /// Grows by one with every snapshot; a page made from this one carries it.
+    pub sequence: u64,
+    pub at: Timestamp,
+    pub node: String,
+    pub origin: Origin,
+    /// By name of the source.
+    pub sources: Vec<SourceStatus>,
+    /// By vendor and index.
+    pub devices: Vec<DeviceSnapshot>,
+}
+
+/// How one source (a driver, the kubelet, the kernel log) is doing.
+#[derive(Debug, Clone)]
+pub struct SourceStatus {
+    pub name: &'static str,
+    /// The last attempt succeeded.
+    pub up: bool,
+    /// What failed and what to do, for people; never a label.
+    pub problem: Option<Arc<str>>,
+    pub last_success_age: Option<Duration>,
+    pub last_duration: Option<Duration>,
+    /// By class, a closed set of words of the source.
+    pub errors: BTreeMap<&'static str, u64>,
+}
+
+/// What a device is, apart from what happens on it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    pub vendor: Vendor,
+    pub index: u32,
+    /// The number in the device file's name (`nvidia0`); not always the index.
+    pub minor: Option<u32>,
+    pub uuid: String,
+    pub model: String,
+    /// Lower case, with the eight-digit domain of NVML: `00000000:1b:00.0`.
+    pub pci_bus_id: String,
+    pub serial: Option<String>,
+    pub vbios: Option<String>,
+    pub driver_version: String,
+    pub architecture: Option<&'static str>,
+}
+
+/// Whether the device answered when it was last asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeviceState {
+    Up,
+    /// Calls fail; the class of the last error.
+    Failing(&'static str),
+    /// A call has not returned; what is shown is older than the cycle.
+    Stuck,
+    /// The driver says the device is gone.
+    Lost,
+}
+
+/// A device, its readings, its running totals and its owners.
+#[derive(Debug, Clone)]
+pub struct DeviceSnapshot {
+    pub identity: Arc<Identity>,
+    pub state: DeviceState,
+    /// Since the last complete sample; `None` before the first.
+    pub age: Option<Duration>,
+    pub readings: Arc<DeviceReadings>,
+    pub totals: Totals,
+    /// Driver faults (XIDs) by code since the exporter started.
+    pub faults: Vec<(u32, u64)>,
+    /// Why a value is withheld although the driver gave one.
+    pub restricted: Option<Restriction>,
+    pub holders: Vec<Holder>,
+    pub unattributed: Vec<Unattributed>,
+    pub errors: BTreeMap<&'static str, u64>,
+    pub rejected_total: u64,
+}
+
+/// Sums that the exporter keeps itself, so that nothing between two scrapes is lost.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Totals {
+    /// Utilisation integrated over time, in seconds.
+    pub busy_seconds: Reading<f64>,
+    /// The driver's counter, or power integrated over time where it has none, in joules.
+    pub energy_joules: Reading<f64>,
+    pub pcie_sent_bytes: Reading<f64>,
+    pub pcie_received_bytes: Reading<f64>,
+    /// In the order of [`ThrottleReason::ALL`].
+    pub throttle_seconds: [Reading<f64>; ThrottleReason::ALL.len()],
+}
+
+/// Contradicting signals: what they say and which value is withheld for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Restriction {
+    /// Utilisation reads 0 while processes hold memory and the power is far above idle.
+    UtilizationPinnedAtZero,
+}
+
+impl Restriction {
+    /// The value of the `reason` label.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::UtilizationPinnedAtZero => "utilization_pinned_at_zero",
+        }
+    }
+}
+
+/// A container that holds the device or a part of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Holder {
+    pub namespace: Namespace,
+    pub pod: PodName,
+    pub container: ContainerName,
+    pub uid: Option<PodUid>,
+    pub part: HeldPart,
+    /// Only what the driver measured for this holder alone.
+    pub memory_bytes: Reading<f64>,
+    pub utilization: Reading<f64>,
+}
+
+/// Which part of the device a holder was given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HeldPart {
+    Whole,
+    Slice(SliceId),
+    /// One of several names of the same device, as the device plugin numbers them.
+    Replica(String),
+    /// A dynamic resource claim, with its share where the device is shared.
+    Claim {
+        claim: String,
+        share: Option<String>,
+    },
+}
+
+/// What a device did for nobody we can name. With the holders' shares it sums to the device's own figure.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Unattributed {
+    pub reason: UnattributedReason,
+    pub memory_bytes: Reading<f64>,
+    pub utilization: Reading<f64>,
+}
+
+/// Why something has no owner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum UnattributedReason {
+    /// The driver does not measure it per process on this device.
+    NotMeasured,
+    /// A process that belongs to no pod.
+    OutsideKubernetes,
+    /// A process of a pod that the kubelet does not list with a device.
+    UnknownPod,
+    /// The driver's own use, such as reserved memory.
+    Driver,
+}
+
+impl UnattributedReason {
+    /// The value of the `reason` label.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::NotMeasured => "not_measured",
+            Self::OutsideKubernetes => "outside_kubernetes",
+            Self::UnknownPod => "unknown_pod",
+            Self::Driver => "driver",
+        }
+    }
+}
