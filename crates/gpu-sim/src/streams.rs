@@ -1,0 +1,128 @@
+//! Demand as streams: each is a succession of workloads of one kind, one at a time, with gaps between them.
+//!
+//! Because a stream never holds more than one workload, the world stays as small after a year as on its first day.
+
+use std::sync::Arc;
+
+use gpu_model::{ContainerName, Pod};
+
+use crate::behaviour::{Activity, Script};
+use crate::fates::{self, Fate};
+use crate::naming::Identity;
+use crate::noise::{Dice, Question};
+use crate::shapes::{Demand, SHAPES};
+use crate::truth::{Condition, WorkloadKind};
+
+pub(crate) struct Stream {
+    pub(crate) demand: Demand,
+    pub(crate) container: ContainerName,
+    family: Dice,
+    dice: Dice,
+    generation: u64,
+    pub(crate) state: State,
+}
+
+pub(crate) enum State {
+    /// Nothing is wanted until the calendar says so.
+    Away,
+    /// Pods wait for room.
+    Waiting(Waiting),
+    Running(Workload),
+}
+
+pub(crate) struct Waiting {
+    pub(crate) draft: Draft,
+    pub(crate) created: i64,
+    /// When its owner loses patience.
+    pub(crate) gives_up: i64,
+    pub(crate) pods: Vec<Arc<Pod>>,
+}
+
+pub(crate) struct Workload {
+    pub(crate) script: Script,
+    /// Seconds from the fleet's start; negative for what ran before it.
+    pub(crate) started: i64,
+    pub(crate) pods: Vec<PlacedPod>,
+    pub(crate) condition: Condition,
+    pub(crate) since: i64,
+    pub(crate) activity: Activity,
+}
+
+pub(crate) struct PlacedPod {
+    pub(crate) pod: Arc<Pod>,
+    pub(crate) slots: Vec<u32>,
+}
+
+/// A workload that has been thought of and not yet placed.
+#[derive(Clone)]
+pub(crate) struct Draft {
+    pub(crate) identity: Identity,
+    pub(crate) script: Script,
+    pub(crate) life: i64,
+    pub(crate) gap: i64,
+}
+
+const STREAM: Question = 601;
+const FAMILY: Question = 602;
+const GENERATION: Question = 603;
+const PHASE: Question = 604;
+
+/// So many replicas serve side by side in one deployment.
+const REPLICAS: u64 = 3;
+
+impl Stream {
+    /// The streams of a fleet of so many nodes, in a fixed order.
+    pub(crate) fn all(nodes: u32, world: Dice) -> Vec<Stream> {
+        let shapes = (0..nodes).zip(SHAPES.iter().cycle()).map(|(_, shape)| shape);
+        let demands = shapes
+            .flat_map(|shape| shape.demands)
+            .flat_map(|demand| (0..demand.streams).map(move |_| *demand));
+        (0u64..)
+            .zip(demands)
+            .map(|(number, demand)| Stream::new(number, demand, world))
+            .collect()
+    }
+
+    fn new(number: u64, demand: Demand, world: Dice) -> Self {
+        let dice = world.of(STREAM, number);
+        let (family, container) = match demand.kind {
+            WorkloadKind::Inference => (world.of(FAMILY, number / REPLICAS), "server"),
+            WorkloadKind::Training => (dice, "pytorch"),
+            WorkloadKind::Notebook => (dice, "notebook"),
+            WorkloadKind::Batch | WorkloadKind::WorkflowStep => (dice, "main"),
+        };
+        let container = ContainerName::new(container).expect("container names are valid");
+        Self {
+            demand,
+            container,
+            family,
+            dice,
+            generation: 0,
+            state: State::Away,
+        }
+    }
+
+    /// Thinks of the next workload.
+    pub(crate) fn next_draft(&mut self) -> Draft {
+        let dice = self.dice.of(GENERATION, self.generation);
+        self.generation += 1;
+        let kind = self.demand.kind;
+        let fate = Fate::draw(kind, dice);
+        let life = fate.life(kind, dice);
+        Draft {
+            identity: Identity::draw(kind, self.family, dice),
+            script: Script::draw(kind, fate, dice, life),
+            life,
+            gap: fates::gap(kind, dice),
+        }
+    }
+
+    /// How far into its first workload, or into the gap after it, the stream is when the fleet's clock starts.
+    pub(crate) fn first_phase(&self, draft: &Draft) -> i64 {
+        self.dice.between(PHASE, 0, 0, draft.life + draft.gap - 1)
+    }
+
+    pub(crate) fn size(&self) -> u16 {
+        self.demand.pods * self.demand.gpus_per_pod
+    }
+}
