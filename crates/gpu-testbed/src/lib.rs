@@ -21,6 +21,7 @@
 //! - [`Bed::spawn`] and [`Bed::start`] start a part, [`Bed::run`] a command that ends; the log is in `logs/`.
 //! - [`Bed::guard`] runs a test's work and fails at once, naming the part, when any part dies; it has a time limit.
 //! - [`Bed::with_warden_prefix`] puts the whole bed into namespaces of its own.
+//! - [`require!`] ends a test as skipped when a [`Program`] or another [`Need`] is missing.
 //! - [`free_port`] gives loopback ports; [`Leftovers`] proves that nothing stayed and [`sweep`] removes what did.
 //! - [`Bed::own_directory`] and [`Bed::own_cgroup`] add to what is removed at the end.
 #![allow(
@@ -30,11 +31,17 @@
 )]
 
 pub mod bed;
+pub mod cache_layout;
+pub mod http;
 pub mod leftovers;
 mod ports;
+pub mod programs;
+pub mod requirement;
 pub mod warden;
 
 pub use bed::{Bed, BedError, BedId, Part, PartSpec, StopBy};
 pub use leftovers::{Leftovers, sweep};
 pub use ports::free_port;
+pub use programs::Program;
+pub use requirement::Need;
 pub use warden::protocol::{End, UserIds};
