@@ -1,5 +1,7 @@
 //! Escaping, once for both formats.
 
+use std::borrow::Cow;
+
 use crate::Format;
 
 /// Appends a label value: `\`, `"` and line feed are escaped, in both formats alike.
@@ -28,4 +30,47 @@ fn push_escaped(page: &mut String, text: &str, needs_escape: impl Fn(u8) -> bool
         copied = at + 1;
     }
     page.push_str(&text[copied..]);
+}
+
+/// Which escapes a piece of a page may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Escapes {
+    None,
+    /// `\\` and `\n`: a text page's help.
+    Help,
+    /// `\\`, `\n` and `\"`: label values, quoted names, and the help of OpenMetrics.
+    Quoted,
+}
+
+/// Undoes escapes. A backslash before anything else stands for itself, as it does in Prometheus.
+pub(crate) fn unescape(raw: &str, escapes: Escapes) -> Cow<'_, str> {
+    if escapes == Escapes::None {
+        return Cow::Borrowed(raw);
+    }
+    let Some(first) = memchr::memchr(b'\\', raw.as_bytes()) else {
+        return Cow::Borrowed(raw);
+    };
+    let mut text = String::with_capacity(raw.len());
+    let (mut copied, mut at) = (0, first);
+    loop {
+        let replacement = match (raw.as_bytes().get(at + 1), escapes) {
+            (Some(b'\\'), _) => Some('\\'),
+            (Some(b'n'), _) => Some('\n'),
+            (Some(b'"'), Escapes::Quoted) => Some('"'),
+            _ => None,
+        };
+        let mut after = at + 1;
+        if let Some(replacement) = replacement {
+            text.push_str(&raw[copied..at]);
+            text.push(replacement);
+            after = at + 2;
+            copied = after;
+        }
+        match memchr::memchr(b'\\', &raw.as_bytes()[after..]) {
+            Some(offset) => at = after + offset,
+            None => break,
+        }
+    }
+    text.push_str(&raw[copied..]);
+    Cow::Owned(text)
 }

@@ -1,7 +1,7 @@
 //! Prometheus text format 0.0.4 and OpenMetrics 1.0: write and parse.
 //!
 //! One implementation serves both sides: exporters write with [`PageWriter`], the control plane reads the pages of any
-//! exporter. This crate holds the formats only; it never opens a socket, reads a clock or knows what a GPU is.
+//! exporter with [`Parser`] or, as they arrive, with [`StreamParser`]. This crate holds the formats only; it never opens a socket, reads a clock or knows what a GPU is.
 //!
 //! A family has one name everywhere in this crate: the name its samples carry on a text page, such as
 //! `gpu_energy_joules_total` or `gpu_info`. OpenMetrics strips `_total` and `_info` in its metadata lines; the writer
@@ -22,17 +22,26 @@
 //! # Ok::<(), gpu_exposition::WriteError>(())
 //! ```
 
+mod builder;
 mod escape;
 mod family;
 mod format;
 mod name;
 mod number;
+mod page;
+mod parser;
 mod writer;
 
+pub use builder::PageBuilder;
 pub use family::{FamilyMeta, MetricKind, Suffix};
 pub use format::Format;
 pub use name::{is_label_name, is_metric_name};
 pub use number::{TimestampMillis, Value};
+pub use page::{Family, Page, Sample, SampleExemplar};
+pub use parser::{
+    Event, ExemplarRef, Found, LabelIter, LabelRef, Limits, OnBadLine, ParseError, Parser, ParserOptions,
+    Problem, Progress, SampleRef, StreamParser, Text,
+};
 pub use writer::{Exemplar, FamilyWriter, LabelBlock, Labels, PageWriter, SampleParts, WriteError};
 
 #[cfg(test)]

@@ -78,8 +78,8 @@ fn info_and_stateset_are_gauges_on_a_text_page() {
     check(
         &FamilyMeta::new("u", "", MetricKind::Unknown),
         |family| family.sample((), 1).map(drop),
-        "# HELP u \n# TYPE u untyped\nu 1\n",
-        "# HELP u \n# TYPE u unknown\nu 1\n",
+        "# TYPE u untyped\nu 1\n",
+        "# TYPE u unknown\nu 1\n",
     );
 }
 

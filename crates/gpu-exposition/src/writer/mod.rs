@@ -20,6 +20,8 @@ pub enum WriteError {
     DuplicateLabel { name: String },
     #[error("failed to write family `{family}`: its name must end in `_{unit}`, the unit it declares")]
     Unit { family: String, unit: String },
+    #[error("failed to write family `{family}`: another family of the page has that name in its metadata")]
+    DuplicateFamily { family: String },
     #[error("failed to write a sample of `{family}`: a {kind:?} has no {suffix:?} sample")]
     Suffix {
         family: String,
@@ -39,7 +41,7 @@ pub enum WriteError {
 /// Writes one page into `page`, family by family, in the order of the calls.
 ///
 /// Clear and reuse the same `String`: once it has grown to the size of a page, writing allocates nothing.
-/// That a family name is used once per page is the caller's duty (the owned page model checks it), because remembering the
+/// That a family name is used once per page is the caller's duty ([`crate::Page`] checks it), because remembering the
 /// names would cost every scrape an allocation.
 #[derive(Debug)]
 pub struct PageWriter<'p> {
@@ -140,11 +142,15 @@ impl<'w> FamilyWriter<'w, '_> {
         self.header = Header::Written;
         let (format, unit) = (self.page.format, self.unit());
         let page = &mut *self.page.page;
-        for part in ["# HELP ", self.declared, " "] {
-            page.push_str(part);
+        // An empty help says as much as none.
+        if !self.meta.help.is_empty() {
+            for part in ["# HELP ", self.declared, " "] {
+                page.push_str(part);
+            }
+            escape::push_help(page, self.meta.help, format);
+            page.push('\n');
         }
-        escape::push_help(page, self.meta.help, format);
-        for part in ["\n# TYPE ", self.declared, " ", self.kind.keyword(format), "\n"] {
+        for part in ["# TYPE ", self.declared, " ", self.kind.keyword(format), "\n"] {
             page.push_str(part);
         }
         if let (Format::OpenMetrics, Some(unit)) = (format, unit) {
