@@ -6,5 +6,6 @@
     reason = "an edge crate: it meets the driver, the kubelet and the network"
 )]
 
+pub mod owners;
 pub mod readings;
 pub mod snapshot;

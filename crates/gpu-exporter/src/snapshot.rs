@@ -129,6 +129,8 @@ pub struct Holder {
     pub pod: PodName,
     pub container: ContainerName,
     pub uid: Option<PodUid>,
+    /// The slice it holds, or holds a share of, where the device is sliced and the slice is known.
+    pub slice: Option<SliceId>,
     pub part: HeldPart,
     /// Only what the driver measured for this holder alone.
     pub memory_bytes: Reading<f64>,
@@ -149,9 +151,12 @@ pub enum HeldPart {
     },
 }
 
-/// What a device did for nobody we can name. With the holders' shares it sums to the device's own figure.
+/// What a device did for nobody we can name. With the holders' shares it sums to the device's own figure, and on a slice
+/// to the slice's.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Unattributed {
+    /// The slice on which it happened; `None` is the device itself.
+    pub slice: Option<SliceId>,
     pub reason: UnattributedReason,
     pub memory_bytes: Reading<f64>,
     pub utilization: Reading<f64>,
@@ -166,6 +171,10 @@ pub enum UnattributedReason {
     OutsideKubernetes,
     /// A process of a pod that the kubelet does not list with a device.
     UnknownPod,
+    /// A process of a pod that holds the device with several containers, where nothing tells which of them it is.
+    UnknownContainer,
+    /// A process whose control group could not be read: it has ended since, or the exporter may not see it.
+    UnreadableProcess,
     /// The driver's own use, such as reserved memory.
     Driver,
 }
@@ -177,6 +186,8 @@ impl UnattributedReason {
             Self::NotMeasured => "not_measured",
             Self::OutsideKubernetes => "outside_kubernetes",
             Self::UnknownPod => "unknown_pod",
+            Self::UnknownContainer => "unknown_container",
+            Self::UnreadableProcess => "unreadable_process",
             Self::Driver => "driver",
         }
     }
