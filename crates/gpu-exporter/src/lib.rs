@@ -6,6 +6,8 @@
     reason = "an edge crate: it meets the driver, the kubelet and the network"
 )]
 
+pub mod collect;
 pub mod owners;
 pub mod readings;
 pub mod snapshot;
+pub mod source;

@@ -129,6 +129,15 @@ fields! {
     RetiredPagesSingleBit: Counter 0.0, EXACT;
     RetiredPagesDoubleBit: Counter 0.0, EXACT;
     RetiredPagesPending: Gauge 0.0, 1.0;
+    // Seconds below the clocks asked for, by the policy that held them down.
+    ViolationPower: Counter 0.0, EXACT;
+    ViolationThermal: Counter 0.0, EXACT;
+    ViolationSyncBoost: Counter 0.0, EXACT;
+    ViolationBoardLimit: Counter 0.0, EXACT;
+    ViolationLowUtilization: Counter 0.0, EXACT;
+    ViolationReliability: Counter 0.0, EXACT;
+    ViolationAppClocks: Counter 0.0, EXACT;
+    ViolationBaseClocks: Counter 0.0, EXACT;
     // States as the driver numbers them.
     FabricState: Gauge 0.0, 255.0;
     FabricStatus: Gauge 0.0, 4_294_967_295.0;

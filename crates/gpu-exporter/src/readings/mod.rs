@@ -103,6 +103,42 @@ pub struct LinkReadings {
     pub crc_errors: Reading<f64>,
 }
 
+/// The nearest way from a device to another one of its node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PeerPath {
+    /// The other device's index.
+    pub peer: u32,
+    pub path: Path,
+}
+
+/// What lies between two devices, from near to far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Path {
+    /// So many direct links, or links over a switch made for them.
+    Links(u32),
+    SameBoard,
+    OneSwitch,
+    ManySwitches,
+    HostBridge,
+    NumaNode,
+    System,
+}
+
+impl Path {
+    /// The value of the `path` label; the short words are those of `nvidia-smi topo`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Links(_) => "link",
+            Self::SameBoard => "board",
+            Self::OneSwitch => "pix",
+            Self::ManySwitches => "pxb",
+            Self::HostBridge => "phb",
+            Self::NumaNode => "node",
+            Self::System => "sys",
+        }
+    }
+}
+
 /// Everything one device said in one cycle.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DeviceReadings {
@@ -113,6 +149,10 @@ pub struct DeviceReadings {
     pub links: Vec<LinkReadings>,
     pub slices: Vec<SliceReadings>,
     pub processes: Reading<Vec<ProcessReading>>,
+    /// The code of the last fault since faults are watched, 0 while there was none.
+    pub last_fault: Reading<u32>,
+    /// How the device reaches the other devices of its node.
+    pub peers: Vec<PeerPath>,
     /// Numbers that could not be true and were refused in this cycle.
     pub rejected: u32,
 }
@@ -123,5 +163,23 @@ impl DeviceReadings {
         if self.values.set(field, reading) == Accepted::OutOfRange {
             self.rejected += 1;
         }
+    }
+
+    /// These readings with what only the other half of the device's readers knows.
+    pub fn joined_with(&self, slow: &Self) -> Self {
+        let mut joined = self.clone();
+        joined.values.fill_from(&slow.values);
+        for (own, other) in joined.throttle_seconds.iter_mut().zip(&slow.throttle_seconds) {
+            if *own == Reading::Unsupported {
+                *own = *other;
+            }
+        }
+        if joined.links.is_empty() {
+            joined.links.clone_from(&slow.links);
+        }
+        if joined.peers.is_empty() {
+            joined.peers.clone_from(&slow.peers);
+        }
+        joined
     }
 }

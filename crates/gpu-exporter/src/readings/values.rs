@@ -47,6 +47,15 @@ impl Values {
         accepted
     }
 
+    /// Takes from `other` what is unsupported here.
+    pub fn fill_from(&mut self, other: &Self) {
+        for (own, other) in self.slots.iter_mut().zip(&other.slots) {
+            if *own == Reading::Unsupported {
+                *own = *other;
+            }
+        }
+    }
+
     /// The fields that have a number, in stored order.
     pub fn iter(&self) -> impl Iterator<Item = (Field, f64)> {
         Field::ALL

@@ -1,0 +1,311 @@
+//! Collection: a tick every sample interval, every device on threads of its own, and one snapshot at the end of the tick
+//! whatever the devices did. A device that does not answer in time is shown as it was, with its age.
+
+mod faults;
+mod restrict;
+mod roster;
+mod totals;
+mod worker;
+
+pub use faults::{FaultLedger, Reporter};
+pub use roster::Hold;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use arc_swap::ArcSwap;
+use gpu_runtime::Clock;
+
+use crate::readings::DeviceReadings;
+use crate::snapshot::{DeviceSnapshot, DeviceState, Identity, NodeSnapshot, Origin, SourceStatus, Totals};
+use crate::source::{DriverFault, DriverLoader};
+use restrict::Suspicions;
+use roster::Roster;
+use worker::Worker;
+
+/// How often to look.
+#[derive(Debug, Clone, Copy)]
+pub struct Intervals {
+    /// Between two samples of what is cheap.
+    pub sample: Duration,
+    /// Between two readings of what blocks or changes slowly.
+    pub slow: Duration,
+    /// Between two listings of the devices. Hot-plug, new slices and a restarted driver must show within five seconds; the
+    /// default of two leaves room for a slow listing.
+    pub list: Duration,
+}
+
+impl Default for Intervals {
+    fn default() -> Self {
+        Self {
+            sample: Duration::from_secs(1),
+            slow: Duration::from_secs(30),
+            list: Duration::from_secs(2),
+        }
+    }
+}
+
+impl Intervals {
+    /// A worker that has been inside the driver for longer than two ticks is stuck.
+    fn patience(self) -> Duration {
+        self.sample * 2
+    }
+}
+
+/// Adds to the devices who holds them; called at the end of every tick, on the collector's thread.
+pub trait Attribution: Send {
+    fn attribute(&mut self, devices: &mut [DeviceSnapshot]);
+    fn status(&self) -> Vec<SourceStatus>;
+}
+
+/// What a tick is told besides the devices.
+pub struct Surroundings {
+    pub node: String,
+    pub origin: Origin,
+    pub clock: Arc<dyn Clock>,
+}
+
+/// The running collection.
+pub struct Collector {
+    published: Arc<ArcSwap<NodeSnapshot>>,
+    rosters: Arc<[Roster]>,
+    stop: Arc<AtomicBool>,
+    must_restart: Arc<AtomicBool>,
+}
+
+impl Collector {
+    /// Starts the threads. The first snapshot is there at once and has no devices yet.
+    pub fn start(
+        loaders: Vec<Box<dyn DriverLoader>>,
+        attribution: Box<dyn Attribution>,
+        surroundings: Surroundings,
+        intervals: Intervals,
+    ) -> std::io::Result<Self> {
+        let rosters: Vec<Roster> = loaders
+            .into_iter()
+            .map(|loader| Roster::start(loader, intervals))
+            .collect::<Result<_, _>>()?;
+        let rosters: Arc<[Roster]> = rosters.into();
+        let empty = surroundings.snapshot(0, Vec::new(), Vec::new());
+        let collector = Self {
+            published: Arc::new(ArcSwap::from_pointee(empty)),
+            rosters: Arc::clone(&rosters),
+            stop: Arc::default(),
+            must_restart: Arc::default(),
+        };
+        let cycle = Cycle {
+            rosters,
+            attribution,
+            surroundings,
+            suspicions: Suspicions::default(),
+            published: Arc::clone(&collector.published),
+            must_restart: Arc::clone(&collector.must_restart),
+            intervals,
+            sequence: 0,
+        };
+        let stop = Arc::clone(&collector.stop);
+        worker::thread("collect".to_owned(), move || cycle.run(&stop))?;
+        Ok(collector)
+    }
+
+    /// The newest snapshot.
+    pub fn snapshot(&self) -> Arc<NodeSnapshot> {
+        self.published.load_full()
+    }
+
+    /// Lets every driver go, or takes it again.
+    pub fn hold(&self, hold: Hold) {
+        self.rosters.iter().for_each(|roster| roster.hold(hold));
+    }
+
+    /// Whether the driver changed in a way that only a new process can follow.
+    pub fn must_restart(&self) -> bool {
+        self.must_restart.load(Ordering::Relaxed)
+    }
+
+    /// Counts a fault that the kernel's log reported.
+    pub fn record_fault(&self, fault: &crate::source::Fault) {
+        for roster in self.rosters.iter() {
+            roster.with(|state| state.faults.record(Reporter::KernelLog, fault));
+        }
+    }
+}
+
+impl Drop for Collector {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Surroundings {
+    fn snapshot(
+        &self,
+        sequence: u64,
+        sources: Vec<SourceStatus>,
+        devices: Vec<DeviceSnapshot>,
+    ) -> NodeSnapshot {
+        NodeSnapshot {
+            sequence,
+            at: self.clock.now(),
+            node: self.node.clone(),
+            origin: self.origin,
+            sources,
+            devices,
+        }
+    }
+}
+
+struct Cycle {
+    rosters: Arc<[Roster]>,
+    attribution: Box<dyn Attribution>,
+    surroundings: Surroundings,
+    suspicions: Suspicions,
+    published: Arc<ArcSwap<NodeSnapshot>>,
+    must_restart: Arc<AtomicBool>,
+    intervals: Intervals,
+    sequence: u64,
+}
+
+impl Cycle {
+    fn run(mut self, stop: &AtomicBool) {
+        let interval = self.intervals.sample;
+        while !stop.load(Ordering::Relaxed) {
+            let started = Instant::now();
+            // Most of the interval may be waited for slow devices; the rest is for putting the snapshot together.
+            self.turn(started + interval.mul_f64(0.7));
+            std::thread::sleep(interval.saturating_sub(started.elapsed()));
+        }
+    }
+
+    fn turn(&mut self, deadline: Instant) {
+        let workers: Vec<Arc<Worker>> = self
+            .rosters
+            .iter()
+            .flat_map(|roster| roster.with(|state| state.workers.clone()))
+            .collect();
+        workers.iter().for_each(|worker| worker.tick());
+        workers.iter().for_each(|worker| worker.wait(deadline));
+        let now = Instant::now();
+        let mut devices: Vec<DeviceSnapshot> =
+            workers.iter().map(|worker| self.device(worker, now)).collect();
+        devices.extend(self.departed());
+        devices.sort_by(|a, b| order(&a.identity).cmp(&order(&b.identity)));
+        self.attribution.attribute(&mut devices);
+        let mut sources: Vec<SourceStatus> = self.rosters.iter().map(|roster| roster.status(now)).collect();
+        sources.extend(self.attribution.status());
+        let version_changed = self
+            .rosters
+            .iter()
+            .any(|roster| roster.with(|state| state.must_restart));
+        self.must_restart.fetch_or(version_changed, Ordering::Relaxed);
+        self.sequence += 1;
+        self.published.store(Arc::new(self.surroundings.snapshot(
+            self.sequence,
+            sources,
+            devices,
+        )));
+    }
+
+    fn device(&mut self, worker: &Worker, now: Instant) -> DeviceSnapshot {
+        let shown = worker.shown(now, self.intervals.patience());
+        if shown.driver_fault == Some(DriverFault::VersionChanged) {
+            self.must_restart.store(true, Ordering::Relaxed);
+        }
+        let identity = Arc::clone(&worker.listed.identity);
+        let readings = shown.readings.joined_with(&shown.slow);
+        let restricted = self.suspicions.judge(&identity, &readings, shown.sampled_at, now);
+        DeviceSnapshot {
+            state: shown.state,
+            age: shown.sampled_at.map(|at| now.saturating_duration_since(at)),
+            readings: Arc::new(readings),
+            totals: shown.totals,
+            faults: self.faults(&identity),
+            restricted,
+            holders: Vec::new(),
+            unattributed: Vec::new(),
+            errors: shown.errors,
+            rejected_total: shown.rejected_total,
+            identity,
+        }
+    }
+
+    /// Devices that were here and are no longer listed: lost, with nothing but their name and their faults.
+    fn departed(&self) -> Vec<DeviceSnapshot> {
+        let identities: Vec<Arc<Identity>> = self
+            .rosters
+            .iter()
+            .flat_map(|roster| roster.with(|state| state.departed.clone()))
+            .map(|(identity, _)| identity)
+            .collect();
+        let lost = |identity: Arc<Identity>| DeviceSnapshot {
+            state: DeviceState::Lost,
+            age: None,
+            readings: Arc::new(DeviceReadings::default()),
+            totals: Totals::default(),
+            faults: self.faults(&identity),
+            restricted: None,
+            holders: Vec::new(),
+            unattributed: Vec::new(),
+            errors: BTreeMap::new(),
+            rejected_total: 0,
+            identity,
+        };
+        identities.into_iter().map(lost).collect()
+    }
+
+    fn faults(&self, identity: &Identity) -> Vec<(u32, u64)> {
+        let of = |roster: &Roster| roster.with(|state| state.faults.of(&identity.pci_bus_id));
+        self.rosters
+            .iter()
+            .map(of)
+            .find(|faults| !faults.is_empty())
+            .unwrap_or_default()
+    }
+}
+
+fn order(identity: &Identity) -> (gpu_model::Vendor, u32, &str) {
+    (identity.vendor, identity.index, &identity.uuid)
+}
+
+/// Without Kubernetes nobody holds anything.
+pub struct NoAttribution;
+
+impl Attribution for NoAttribution {
+    fn attribute(&mut self, _devices: &mut [DeviceSnapshot]) {}
+
+    fn status(&self) -> Vec<SourceStatus> {
+        Vec::new()
+    }
+}
+
+/// An attribution that can be exchanged while the collection runs, when a changed setting asks for it.
+#[derive(Clone)]
+pub struct Exchangeable(Arc<Mutex<Box<dyn Attribution>>>);
+
+impl Exchangeable {
+    pub fn new(first: Box<dyn Attribution>) -> Self {
+        Self(Arc::new(Mutex::new(first)))
+    }
+
+    pub fn exchange(&self, next: Box<dyn Attribution>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = next;
+    }
+}
+
+impl Attribution for Exchangeable {
+    fn attribute(&mut self, devices: &mut [DeviceSnapshot]) {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .attribute(devices);
+    }
+
+    fn status(&self) -> Vec<SourceStatus> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).status()
+    }
+}
+
+#[cfg(test)]
+mod tests;

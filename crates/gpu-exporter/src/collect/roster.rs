@@ -1,0 +1,302 @@
+//! Who is there: loads the driver, lists its devices every two seconds on a thread of its own, and keeps one worker a device.
+//! A device that appears, vanishes or changes its slices is noticed within that time; a driver that was unloaded is let go
+//! and loaded again.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tracing::{info, warn};
+
+use super::Intervals;
+use super::faults::{FaultLedger, Reporter};
+use super::worker::{Worker, thread};
+use crate::snapshot::{Identity, SourceStatus};
+use crate::source::{Driver, DriverFault, DriverLoader, FaultStream, Listed};
+
+/// A listing that takes longer than this makes the source stale in every page.
+const LIST_PATIENCE: Duration = Duration::from_secs(5);
+/// The fault stream looks up this often whether it should end.
+const FAULT_WAIT: Duration = Duration::from_secs(1);
+/// Long enough for an alert to fire and a person to look; a GPU taken out on purpose is forgotten after it.
+const REMEMBER_DEPARTED: Duration = Duration::from_secs(3600);
+/// The driver's own limit is far below; a listing beyond this is corrupt.
+const MOST_DEVICES: usize = 256;
+
+/// Whether the driver may be held. Upgrades and GPU resets need it let go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hold {
+    Held,
+    Released,
+}
+
+pub(super) struct State {
+    pub(super) workers: Vec<Arc<Worker>>,
+    /// Devices that were listed and no longer are, and since when: a GPU that fell off the bus must be seen as lost, not
+    /// silently missing.
+    pub(super) departed: Vec<(Arc<Identity>, Instant)>,
+    pub(super) faults: FaultLedger,
+    /// Set when only a new process can help.
+    pub(super) must_restart: bool,
+    hold: Hold,
+    stop: bool,
+    problem: Option<Arc<str>>,
+    listed_at: Option<Instant>,
+    listing_since: Option<Instant>,
+    last_duration: Option<Duration>,
+    errors: BTreeMap<&'static str, u64>,
+}
+
+/// The devices of one source.
+pub(super) struct Roster {
+    pub(super) name: &'static str,
+    shared: Arc<(Mutex<State>, Condvar)>,
+}
+
+impl Roster {
+    /// Starts the thread that lists.
+    pub(super) fn start(loader: Box<dyn DriverLoader>, intervals: Intervals) -> std::io::Result<Self> {
+        let name = loader.name();
+        let shared = Arc::new((Mutex::new(State::new()), Condvar::new()));
+        let list = Lister {
+            loader,
+            intervals,
+            driver: None,
+            shared: Arc::clone(&shared),
+        };
+        thread(format!("{name}-list"), move || list.run())?;
+        Ok(Self { name, shared })
+    }
+
+    pub(super) fn with<T>(&self, look: impl FnOnce(&mut State) -> T) -> T {
+        look(&mut self.shared.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Lets the driver go, or takes it again, at once.
+    pub(super) fn hold(&self, hold: Hold) {
+        self.with(|state| state.hold = hold);
+        self.shared.1.notify_all();
+    }
+
+    pub(super) fn status(&self, now: Instant) -> SourceStatus {
+        self.with(|state| {
+            let hangs = state
+                .listing_since
+                .is_some_and(|since| now.saturating_duration_since(since) > LIST_PATIENCE);
+            let problem = if hangs {
+                Some(Arc::from("the driver does not answer"))
+            } else {
+                state.problem.clone()
+            };
+            SourceStatus {
+                name: self.name,
+                up: problem.is_none() && state.listed_at.is_some(),
+                problem,
+                last_success_age: state.listed_at.map(|at| now.saturating_duration_since(at)),
+                last_duration: state.last_duration,
+                errors: state.errors.clone(),
+            }
+        })
+    }
+}
+
+impl Drop for Roster {
+    fn drop(&mut self) {
+        self.with(|state| {
+            state.stop = true;
+            state.workers.clear();
+        });
+        self.shared.1.notify_all();
+    }
+}
+
+impl State {
+    fn new() -> Self {
+        Self {
+            workers: Vec::new(),
+            departed: Vec::new(),
+            faults: FaultLedger::default(),
+            must_restart: false,
+            hold: Hold::Held,
+            stop: false,
+            problem: None,
+            listed_at: None,
+            listing_since: None,
+            last_duration: None,
+            errors: BTreeMap::new(),
+        }
+    }
+
+    fn note_departures(&mut self, devices: &[Listed], now: Instant) {
+        let is_listed =
+            |identity: &Identity| devices.iter().any(|device| device.identity.uuid == identity.uuid);
+        for worker in &self.workers {
+            let identity = &worker.listed.identity;
+            if !is_listed(identity) && !self.departed.iter().any(|(known, _)| known.uuid == identity.uuid) {
+                warn!(gpu = identity.index, uuid = %identity.uuid, "a GPU is no longer listed");
+                self.departed.push((Arc::clone(identity), now));
+            }
+        }
+        self.departed.retain(|(identity, since)| {
+            !is_listed(identity) && now.saturating_duration_since(*since) < REMEMBER_DEPARTED
+        });
+    }
+}
+
+struct Lister {
+    loader: Box<dyn DriverLoader>,
+    intervals: Intervals,
+    driver: Option<Arc<dyn Driver>>,
+    shared: Arc<(Mutex<State>, Condvar)>,
+}
+
+impl Lister {
+    fn run(mut self) {
+        loop {
+            let hold = {
+                let mut state = self.lock();
+                if state.stop {
+                    return;
+                }
+                state.listing_since = Some(Instant::now());
+                state.hold
+            };
+            let started = Instant::now();
+            let outcome = match hold {
+                Hold::Held => self.look(),
+                Hold::Released => {
+                    self.let_go();
+                    Err(DriverFault::Absent(
+                        "the driver was released on request".to_owned(),
+                    ))
+                }
+            };
+            self.note(outcome, started);
+            let state = self.lock();
+            let waited = self
+                .shared
+                .1
+                .wait_timeout_while(state, self.intervals.list, |state| {
+                    !state.stop && state.hold == hold
+                });
+            drop(waited);
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.shared.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Loads the driver where needed and makes the workers fit what it lists.
+    fn look(&mut self) -> Result<(), DriverFault> {
+        let driver = match &self.driver {
+            Some(driver) => Arc::clone(driver),
+            None => self.load()?,
+        };
+        let devices = driver.list()?;
+        if devices.len() > MOST_DEVICES {
+            return Err(DriverFault::Failed {
+                class: "absurd_count",
+            });
+        }
+        self.fit(driver.as_ref(), &devices)
+    }
+
+    fn load(&mut self) -> Result<Arc<dyn Driver>, DriverFault> {
+        let driver = self.loader.load()?;
+        info!(source = self.loader.name(), "loaded the driver");
+        if let Some(stream) = driver.faults() {
+            let shared = Arc::clone(&self.shared);
+            let weak = Arc::downgrade(&driver);
+            let started = thread(format!("{}-faults", self.loader.name()), move || {
+                listen(stream, &shared, || weak.strong_count() > 0);
+            });
+            if let Err(error) = started {
+                warn!(%error, "failed to start the thread that hears faults");
+            }
+        }
+        self.driver = Some(Arc::clone(&driver));
+        Ok(driver)
+    }
+
+    fn fit(&self, driver: &dyn Driver, devices: &[Listed]) -> Result<(), DriverFault> {
+        let old = self.lock().workers.clone();
+        let mut workers = Vec::with_capacity(devices.len());
+        for device in devices {
+            let kept = old.iter().find(|worker| worker.listed == *device);
+            // A device that is opened anew while its old thread is still inside the driver would add a thread each time.
+            let stuck = old
+                .iter()
+                .find(|worker| worker.listed.identity.uuid == device.identity.uuid && worker.is_inside());
+            let worker = match kept.or(stuck) {
+                Some(worker) => Arc::clone(worker),
+                None => Arc::new(self.open(driver, device)?),
+            };
+            workers.push(worker);
+        }
+        let mut state = self.lock();
+        for device in devices {
+            state
+                .faults
+                .introduce(&device.identity.uuid, &device.identity.pci_bus_id);
+        }
+        state.note_departures(devices, Instant::now());
+        state.workers = workers;
+        Ok(())
+    }
+
+    fn open(&self, driver: &dyn Driver, device: &Listed) -> Result<Worker, DriverFault> {
+        let readers = driver.open(device)?;
+        info!(gpu = device.identity.index, uuid = %device.identity.uuid, model = %device.identity.model, "opened a GPU");
+        Worker::start(device.clone(), readers, self.intervals.slow).map_err(|error| {
+            warn!(%error, "failed to start the threads of a GPU");
+            DriverFault::Failed { class: "no_thread" }
+        })
+    }
+
+    fn note(&mut self, outcome: Result<(), DriverFault>, started: Instant) {
+        let mut state = self.lock();
+        state.listing_since = None;
+        state.last_duration = Some(started.elapsed());
+        let Err(fault) = outcome else {
+            state.listed_at = Some(Instant::now());
+            state.problem = None;
+            return;
+        };
+        *state.errors.entry(fault.class()).or_default() += 1;
+        let text = fault.to_string();
+        if state.problem.as_deref() != Some(text.as_str()) {
+            warn!(source = self.loader.name(), problem = %text, "cannot list GPUs");
+        }
+        state.problem = Some(text.into());
+        state.must_restart |= fault == DriverFault::VersionChanged;
+        drop(state);
+        if matches!(fault, DriverFault::Gone | DriverFault::VersionChanged) {
+            self.let_go();
+        }
+    }
+
+    /// Ends the workers and drops the driver; its library stays loaded only for threads that are still inside it.
+    fn let_go(&mut self) {
+        self.lock().workers.clear();
+        self.driver = None;
+    }
+}
+
+/// Hears faults until the driver is let go.
+fn listen(mut stream: Box<dyn FaultStream>, shared: &(Mutex<State>, Condvar), wanted: impl Fn() -> bool) {
+    while wanted() {
+        match stream.next(FAULT_WAIT) {
+            Ok(Some(fault)) => {
+                warn!(code = fault.code, device = ?fault.device, "a GPU reported a fault");
+                let mut state = shared.0.lock().unwrap_or_else(PoisonError::into_inner);
+                state.faults.record(Reporter::Driver, &fault);
+            }
+            Ok(None) => {}
+            Err(fault) => {
+                warn!(problem = %fault, "stopped hearing faults");
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! One device, two threads: the fast half answers every tick, the slow half runs at its own pace. A call that does not return
+//! holds its own thread and nothing else; there are never more than these two threads for a device, so a driver that blocks
+//! for ever costs two threads a device and no more.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::totals;
+use crate::readings::DeviceReadings;
+use crate::snapshot::{DeviceState, Totals};
+use crate::source::{DeviceReader, DriverFault, Listed, Readers};
+
+/// Enough for NVML's own frames and ours; the default of 8 MiB a thread frightens people who look at virtual memory.
+const STACK_BYTES: usize = 512 * 1024;
+
+/// What a worker shows of its device.
+#[derive(Debug, Clone)]
+pub(super) struct Shown {
+    pub(super) state: DeviceState,
+    pub(super) readings: Arc<DeviceReadings>,
+    pub(super) slow: Arc<DeviceReadings>,
+    pub(super) totals: Totals,
+    pub(super) sampled_at: Option<Instant>,
+    pub(super) errors: BTreeMap<&'static str, u64>,
+    pub(super) rejected_total: u64,
+    /// The last fault that concerns more than this device.
+    pub(super) driver_fault: Option<DriverFault>,
+}
+
+struct Slot {
+    shown: Shown,
+    /// Counts ticks asked for; the fast thread works while it is behind.
+    asked: u64,
+    answered: u64,
+    /// When the fast thread went into the driver, while it is there.
+    inside_since: Option<Instant>,
+    stop: bool,
+}
+
+/// The running readers of one device.
+pub(super) struct Worker {
+    pub(super) listed: Listed,
+    slot: Arc<(Mutex<Slot>, Condvar)>,
+}
+
+impl Worker {
+    /// Starts both threads.
+    pub(super) fn start(listed: Listed, readers: Readers, slow_interval: Duration) -> std::io::Result<Self> {
+        let slot = Arc::new((Mutex::new(Slot::new()), Condvar::new()));
+        let index = listed.identity.index;
+        let fast_slot = Arc::clone(&slot);
+        thread(format!("gpu{index}-fast"), move || {
+            run_fast(readers.fast, &fast_slot)
+        })?;
+        let slow_slot = Arc::clone(&slot);
+        thread(format!("gpu{index}-slow"), move || {
+            run_slow(readers.slow, &slow_slot, slow_interval)
+        })?;
+        Ok(Self { listed, slot })
+    }
+
+    /// Asks for a new sample; a worker that is still inside the driver is not asked twice.
+    pub(super) fn tick(&self) {
+        let mut slot = self.lock();
+        slot.asked = slot.answered + 1;
+        self.slot.1.notify_all();
+    }
+
+    /// Waits until the last tick is answered, at most until the deadline.
+    pub(super) fn wait(&self, deadline: Instant) {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let slot = self.lock();
+        // The answer is read through `shown`; whether it came in time is in its age.
+        let _ = self
+            .slot
+            .1
+            .wait_timeout_while(slot, left, |slot| slot.answered < slot.asked && !slot.stop);
+    }
+
+    /// What is known now. A thread that has been inside the driver for longer than `patience` makes the device stuck.
+    pub(super) fn shown(&self, now: Instant, patience: Duration) -> Shown {
+        let slot = self.lock();
+        let mut shown = slot.shown.clone();
+        if slot
+            .inside_since
+            .is_some_and(|since| now.saturating_duration_since(since) > patience)
+        {
+            shown.state = DeviceState::Stuck;
+        }
+        shown
+    }
+
+    /// Whether the fast thread is inside the driver.
+    pub(super) fn is_inside(&self) -> bool {
+        self.lock().inside_since.is_some()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Slot> {
+        lock(&self.slot.0)
+    }
+}
+
+impl Drop for Worker {
+    /// Tells both threads to end when they come back from the driver; nobody waits for one that does not.
+    fn drop(&mut self) {
+        self.lock().stop = true;
+        self.slot.1.notify_all();
+    }
+}
+
+impl Slot {
+    fn new() -> Self {
+        Self {
+            shown: Shown {
+                state: DeviceState::Up,
+                readings: Arc::default(),
+                slow: Arc::default(),
+                totals: Totals::default(),
+                sampled_at: None,
+                errors: BTreeMap::new(),
+                rejected_total: 0,
+                driver_fault: None,
+            },
+            asked: 0,
+            answered: 0,
+            inside_since: None,
+            stop: false,
+        }
+    }
+
+    fn fail(&mut self, fault: DriverFault) {
+        *self.shown.errors.entry(fault.class()).or_default() += 1;
+        self.shown.state = match &fault {
+            DriverFault::DeviceLost => DeviceState::Lost,
+            other => DeviceState::Failing(other.class()),
+        };
+        let concerns_all = matches!(fault, DriverFault::Gone | DriverFault::VersionChanged);
+        self.shown.driver_fault = concerns_all.then_some(fault);
+    }
+}
+
+fn run_fast(mut reader: Box<dyn DeviceReader>, slot: &(Mutex<Slot>, Condvar)) {
+    let mut buffer = DeviceReadings::default();
+    loop {
+        {
+            let waiting = lock(&slot.0);
+            let mut slot = slot
+                .1
+                .wait_while(waiting, |slot| slot.answered >= slot.asked && !slot.stop)
+                .unwrap_or_else(PoisonError::into_inner);
+            if slot.stop {
+                return;
+            }
+            slot.inside_since = Some(Instant::now());
+        }
+        buffer.rejected = 0;
+        let outcome = reader.read(&mut buffer);
+        let now = Instant::now();
+        let mut locked = lock(&slot.0);
+        locked.inside_since = None;
+        locked.answered = locked.asked;
+        match outcome {
+            Ok(()) => {
+                let elapsed = locked
+                    .shown
+                    .sampled_at
+                    .map(|before| now.saturating_duration_since(before));
+                totals::add(&mut locked.shown.totals, &buffer, elapsed);
+                locked.shown.rejected_total += u64::from(buffer.rejected);
+                locked.shown.readings = Arc::new(buffer.clone());
+                locked.shown.sampled_at = Some(now);
+                locked.shown.state = DeviceState::Up;
+                locked.shown.driver_fault = None;
+            }
+            Err(fault) => locked.fail(fault),
+        }
+        drop(locked);
+        slot.1.notify_all();
+    }
+}
+
+fn run_slow(mut reader: Box<dyn DeviceReader>, slot: &(Mutex<Slot>, Condvar), interval: Duration) {
+    let mut buffer = DeviceReadings::default();
+    loop {
+        buffer.rejected = 0;
+        let outcome = reader.read(&mut buffer);
+        let mut locked = lock(&slot.0);
+        match outcome {
+            Ok(()) => {
+                locked.shown.rejected_total += u64::from(buffer.rejected);
+                locked.shown.slow = Arc::new(buffer.clone());
+            }
+            Err(fault) => *locked.shown.errors.entry(fault.class()).or_default() += 1,
+        }
+        let (locked, _) = slot
+            .1
+            .wait_timeout_while(locked, interval, |slot| !slot.stop)
+            .unwrap_or_else(PoisonError::into_inner);
+        if locked.stop {
+            return;
+        }
+    }
+}
+
+/// A reader that panicked leaves plain values behind, so a poisoned lock still guards good data.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub(super) fn thread(name: String, work: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
+    std::thread::Builder::new()
+        .name(name)
+        .stack_size(STACK_BYTES)
+        .spawn(work)?;
+    Ok(())
+}
