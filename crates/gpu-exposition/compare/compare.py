@@ -16,9 +16,9 @@ def main() -> None:
     name = f"prometheus_client {version('prometheus_client')} (Python {sys.version.split()[0]})"
     best = float("inf")
     for _ in range(RUNS):
-        start = time.perf_counter()
+        start = time.process_time()
         found = sum(len(family.samples) for family in text_string_to_metric_families(page))
-        best = min(best, time.perf_counter() - start)
+        best = min(best, time.process_time() - start)
         if found != expected:
             print(f"{name:<46} found {found} samples instead of {expected}")
             return
