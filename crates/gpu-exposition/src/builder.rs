@@ -16,6 +16,8 @@ pub struct PageBuilder {
     families: Vec<Family>,
     /// By the name in metadata lines; [`PageBuilder::finish`] turns it into the name of the samples.
     by_declared_name: BTreeMap<String, usize>,
+    /// Families of samples that bear a declared name without belonging there, such as a plain sample of a histogram.
+    strays: BTreeMap<String, usize>,
     /// The family of the last line, which the next line most likely belongs to as well.
     current: Option<usize>,
 }
@@ -26,6 +28,7 @@ impl PageBuilder {
             format,
             families: Vec::new(),
             by_declared_name: BTreeMap::new(),
+            strays: BTreeMap::new(),
             current: None,
         }
     }
@@ -76,7 +79,11 @@ impl PageBuilder {
 
     fn add(&mut self, name: String) -> usize {
         let at = self.families.len();
-        self.by_declared_name.insert(name.clone(), at);
+        if self.by_declared_name.contains_key(&name) {
+            self.strays.insert(name.clone(), at);
+        } else {
+            self.by_declared_name.insert(name.clone(), at);
+        }
         self.families.push(Family {
             name,
             help: String::new(),
@@ -117,11 +124,13 @@ impl PageBuilder {
         if let Some(found) = self.current.and_then(fits) {
             return Some(found);
         }
-        let stems = name.rfind('_').map(|end| &name[..end]);
-        [Some(name), stems]
-            .into_iter()
-            .flatten()
-            .find_map(|stem| fits(*self.by_declared_name.get(stem)?))
+        let stem = name.rfind('_').map_or(name, |end| &name[..end]);
+        let candidates = [
+            self.by_declared_name.get(name),
+            self.by_declared_name.get(stem),
+            self.strays.get(name),
+        ];
+        candidates.into_iter().flatten().find_map(|&at| fits(at))
     }
 }
 

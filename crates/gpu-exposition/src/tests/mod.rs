@@ -1,5 +1,6 @@
 //! Tests of the crate, through its public items.
 
 mod negotiation;
+mod pages;
 mod reading;
 mod writing;
