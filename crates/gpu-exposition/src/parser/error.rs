@@ -13,7 +13,7 @@ pub struct ParseError {
     pub problem: Problem,
 }
 
-/// What is wrong.
+/// What is wrong. Pieces of the page are shown with their control characters escaped, for the sake of the log they end in.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
     #[error("expected {expected}, found {found}")]
@@ -24,21 +24,21 @@ pub enum Problem {
     NoMetricName,
     #[error("the metric name is given twice")]
     MetricNameTwice,
-    #[error("label `{name}` is given twice")]
+    #[error("label {name:?} is given twice")]
     DuplicateLabel { name: String },
     #[error("a quoted string has no closing quote on its line")]
     UnclosedQuote,
-    #[error("value `{text}` is not a number")]
+    #[error("value {text:?} is not a number")]
     Value { text: String },
-    #[error("value `{text}` is beyond a 64-bit float")]
+    #[error("value {text:?} is beyond a 64-bit float")]
     ValueOutOfRange { text: String },
-    #[error("timestamp `{text}` is not a number of milliseconds")]
+    #[error("timestamp {text:?} is not a number of milliseconds")]
     TimestampMillis { text: String },
-    #[error("timestamp `{text}` is not a number of seconds")]
+    #[error("timestamp {text:?} is not a number of seconds")]
     TimestampSeconds { text: String },
-    #[error("`{keyword}` is no metric type of this format")]
+    #[error("{keyword:?} is no metric type of this format")]
     UnknownKind { keyword: String },
-    #[error("unit `{unit}` does not end the metric name")]
+    #[error("unit {unit:?} does not end the metric name")]
     UnitNotInName { unit: String },
     #[error("the page goes on after its `# EOF`")]
     AfterEof,

@@ -1,9 +1,13 @@
 //! The parser: reads pages of any exporter, a line at a time, without copying and without recursion.
 //!
-//! It is as tolerant as Prometheus is and no more. A text page may have blank lines, comments, any blanks between
+//! It is as tolerant as Prometheus is. A text page may have blank lines, comments, any blanks between
 //! tokens, samples without metadata, a comma after the last label or none between two, quoted names, and a last line
 //! without line feed. OpenMetrics has exactly one space between tokens, no other comments, and ends in `# EOF`.
 //! Carriage returns are bytes like others, so a page with Windows line ends fails here as it fails in Prometheus.
+//!
+//! It differs from Prometheus on purpose in few points. It refuses at once what Prometheus refuses later, a label given
+//! twice or without a name, and a value glued to a bare name (`a0.5`), of which no two parsers make the same. It allows
+//! blanks around the word of a `# TYPE` line. And it reads the decimals of an OpenMetrics timestamp exactly.
 
 mod error;
 mod event;

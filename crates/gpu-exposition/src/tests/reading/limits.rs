@@ -20,7 +20,7 @@ fn bad_lines_can_be_skipped() {
         Limits::DEFAULT,
         &[
             "a = 1.0",
-            "! line 2, column 3: value `x` is not a number",
+            "! line 2, column 3: value \"x\" is not a number",
             "! line 3, column 2: expected a label name or `}`, found the end of the line",
             "c = 2.0",
         ],

@@ -45,7 +45,7 @@ fn open_metrics_timestamps_are_exact() {
         open_metrics(&format!("a 1 {token}\n# EOF"), &[&format!("a = 1.0 at {millis}")]);
     }
     for token in ["NaN", "+Inf", "1e300", "9223372036854775807", "x", "1_0", "1.x"] {
-        let message = format!("! line 1, column 5: timestamp `{token}` is not a number of seconds");
+        let message = format!("! line 1, column 5: timestamp {token:?} is not a number of seconds");
         open_metrics(&format!("a 1 {token}\n# EOF"), &[&message]);
     }
 }
@@ -97,10 +97,10 @@ fn open_metrics_errors_name_the_place() {
     );
     open_metrics(
         "# UNIT a_watts joules",
-        &["! line 1, column 16: unit `joules` does not end the metric name"],
+        &["! line 1, column 16: unit \"joules\" does not end the metric name"],
     );
     open_metrics(
         "# TYPE a untyped",
-        &["! line 1, column 10: `untyped` is no metric type of this format"],
+        &["! line 1, column 10: \"untyped\" is no metric type of this format"],
     );
 }

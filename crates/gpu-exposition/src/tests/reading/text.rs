@@ -41,11 +41,11 @@ fn metadata_is_read_as_prometheus_reads_it() {
     text("# TYPE \"my.name\" gauge", &["kind \"my.name\" Gauge"]);
     text(
         "# TYPE a info",
-        &["! line 1, column 10: `info` is no metric type of this format"],
+        &["! line 1, column 10: \"info\" is no metric type of this format"],
     );
     text(
         "# TYPE a Gauge",
-        &["! line 1, column 10: `Gauge` is no metric type of this format"],
+        &["! line 1, column 10: \"Gauge\" is no metric type of this format"],
     );
     text(
         "# TYPE a",
@@ -145,12 +145,12 @@ fn numbers_are_those_of_go() {
     ] {
         text(
             &format!("a {token}"),
-            &[&format!("! line 1, column 3: value `{token}` is not a number")],
+            &[&format!("! line 1, column 3: value {token:?} is not a number")],
         );
     }
     text(
         "a -1e999",
-        &["! line 1, column 3: value `-1e999` is beyond a 64-bit float"],
+        &["! line 1, column 3: value \"-1e999\" is beyond a 64-bit float"],
     );
 }
 
@@ -218,11 +218,11 @@ fn sample_errors_name_the_place_and_what_was_expected() {
     );
     text(
         "a{b=\"1\",b=\"2\"} 1",
-        &["! line 1, column 9: label `b` is given twice"],
+        &["! line 1, column 9: label \"b\" is given twice"],
     );
     text(
         "a{b=\"1\",\"b\"=\"2\"} 1",
-        &["! line 1, column 10: label `b` is given twice"],
+        &["! line 1, column 10: label \"b\" is given twice"],
     );
 }
 
@@ -230,15 +230,15 @@ fn sample_errors_name_the_place_and_what_was_expected() {
 fn timestamps_and_encodings_are_checked() {
     text(
         "a 1 x",
-        &["! line 1, column 5: timestamp `x` is not a number of milliseconds"],
+        &["! line 1, column 5: timestamp \"x\" is not a number of milliseconds"],
     );
     text(
         "a 1 1.5",
-        &["! line 1, column 5: timestamp `1.5` is not a number of milliseconds"],
+        &["! line 1, column 5: timestamp \"1.5\" is not a number of milliseconds"],
     );
     text(
         "a 1 9223372036854775808",
-        &["! line 1, column 5: timestamp `9223372036854775808` is not a number of milliseconds"],
+        &["! line 1, column 5: timestamp \"9223372036854775808\" is not a number of milliseconds"],
     );
     text(
         "a 1 2 3",
@@ -262,7 +262,9 @@ fn repeats_are_found_among_many_labels() {
     let column = repeat.rfind("l40").unwrap() + 1;
     text(
         &repeat,
-        &[&format!("! line 1, column {column}: label `l40` is given twice")],
+        &[&format!(
+            "! line 1, column {column}: label \"l40\" is given twice"
+        )],
     );
 }
 
