@@ -14,6 +14,7 @@ mod logging;
 mod program;
 mod shutdown;
 mod signals;
+mod terminal;
 
 pub mod http;
 pub mod tasks;
@@ -25,3 +26,4 @@ pub use program::run;
 pub use shutdown::Shutdown;
 pub use signals::{SignalError, stop_on_signals};
 pub use tasks::Tasks;
+pub use terminal::{Terminal, complain};

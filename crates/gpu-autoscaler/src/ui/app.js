@@ -1,0 +1,128 @@
+// Asks the server once a second, fills in the figures and says so when it goes away.
+
+import * as detail from "./detail.js";
+import { draw, gpuOf, walk } from "./fleet.js";
+import { isHeldButIdle, join, percentOf } from "./model.js";
+
+const LOOK_EVERY = 1000;
+/** A server that takes longer is as good as gone. */
+const PATIENCE = 5000;
+
+const byId = (id) => document.getElementById(id);
+const fleet = byId("fleet");
+const filter = byId("filter");
+let model = null;
+let lastAnswer = null;
+
+async function fetchJson(path) {
+  const answer = await fetch(path, { signal: AbortSignal.timeout(PATIENCE), cache: "no-store" });
+  if (!answer.ok) throw new Error(`${path} answered ${answer.status}`);
+  return answer.json();
+}
+
+async function look() {
+  const begun = performance.now();
+  if (!document.hidden) {
+    try {
+      const [metrics, cluster] = await Promise.all([fetchJson("/api/v1/monitoring/gpu-metrics"), fetchJson("/api/v1/cluster")]);
+      model = join(metrics, cluster);
+      lastAnswer = performance.now();
+      render();
+    } catch {
+      // The words below say it; the next look comes anyway.
+    }
+    showConnection();
+  }
+  setTimeout(look, Math.max(LOOK_EVERY - (performance.now() - begun), 200));
+}
+
+function showConnection() {
+  const words = byId("connection");
+  const age = lastAnswer === null ? null : Math.round((performance.now() - lastAnswer) / 1000);
+  const lost = age === null || age >= 3;
+  words.hidden = !lost;
+  if (!lost) return;
+  const text = age === null ? "Waiting for the server …" : `Connection lost – last update ${age} s ago. The values below are old; trying again every second.`;
+  if (words.textContent !== text) words.textContent = text;
+}
+
+function render() {
+  if (!model) return;
+  const scale = document.querySelector("input[name=scale]:checked").value;
+  const terms = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+  const matches = draw(model, scale, terms);
+  byId("matches").textContent = terms.length ? `${count(matches)} of ${count(model.gpus.length)} GPUs` : "";
+  const empty = byId("empty");
+  empty.hidden = matches > 0;
+  empty.textContent = model.gpus.length ? `No GPU matches “${filter.value.trim()}”.` : "The fleet has no GPU.";
+  figures();
+  detail.refresh();
+}
+
+const count = (value) => value.toLocaleString("en");
+
+function figures() {
+  const { cluster, gpus, at } = model;
+  const time = new Date(at);
+  const day = { weekday: "short", day: "numeric", month: "short", year: "numeric", timeZone: "UTC" };
+  show("clock-date", time.toLocaleDateString("en-GB", day));
+  show("clock-time", time.toISOString().slice(11, 19));
+  const { total, allocated, divided, failing } = cluster.gpus;
+  show("f-gpus", count(total));
+  show("f-gpus-sub", `on ${count(cluster.nodes.length)} nodes, ${count(divided)} shared`);
+  share("f-allocated", percentOf(allocated, total), `${count(allocated)} of ${count(total)}`);
+  const reporting = gpus.filter((gpu) => gpu.scales.utilization !== null).length;
+  share("f-utilization", cluster.utilization, `of ${count(reporting)} that report it`);
+  const idle = gpus.filter(isHeldButIdle).length;
+  show("f-idle", count(idle));
+  byId("f-idle").parentElement.classList.toggle("some", idle > 0);
+  show("f-idle-sub", "GPUs, below 5 % busy");
+  const { used, total: memory } = cluster.memory;
+  share("f-memory", percentOf(used, memory), used === null || memory === null ? "not read" : `${tebibytes(used)} of ${tebibytes(memory)} TiB`);
+  const power = cluster.power_usage;
+  show("f-power", power === null ? "–" : (power / 1000).toFixed(1), "kW");
+  show("f-power-sub", failing ? `${count(failing)} GPUs fail to answer` : "all boards together");
+  show("f-pods", count(cluster.pods.running));
+  show("f-pods-sub", cluster.pods.pending ? `${count(cluster.pods.pending)} waiting for GPUs` : "none waiting");
+  const busy = cluster.utilization === null ? "–" : `${Math.round(cluster.utilization)} %`;
+  document.title = `${busy} busy · gpu-autoscaler demo (simulated)`;
+}
+
+const tebibytes = (mebibytes) => (mebibytes / 1024 / 1024).toFixed(1);
+
+function share(id, percent, words) {
+  show(id, percent === null ? "–" : percent.toFixed(0), percent === null ? "" : "%");
+  show(`${id}-sub`, words);
+  byId(`${id}-bar`).style.transform = `scaleX(${(percent ?? 0) / 100})`;
+}
+
+function show(id, text, unit = "") {
+  const node = byId(id);
+  if (node.dataset.shown === text + unit) return;
+  node.dataset.shown = text + unit;
+  node.textContent = text;
+  if (!unit) return;
+  const small = document.createElement("span");
+  small.className = "unit";
+  small.textContent = unit;
+  node.append(small);
+}
+
+filter.addEventListener("input", render);
+document.querySelector(".scale").addEventListener("change", render);
+fleet.addEventListener("pointerover", detail.point);
+fleet.addEventListener("pointerleave", detail.unpoint);
+fleet.addEventListener("focusin", detail.point);
+fleet.addEventListener("focusout", detail.unpoint);
+fleet.addEventListener("keydown", walk);
+fleet.addEventListener("click", (event) => { const gpu = gpuOf(event.target); if (gpu) detail.open(gpu); });
+addEventListener("scroll", detail.unpoint, { passive: true });
+byId("detail-close").addEventListener("click", detail.close);
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape" && document.activeElement === filter) { filter.value = ""; filter.blur(); render(); }
+  else if (event.key === "Escape") { detail.unpoint(); detail.close(); }
+  else if (event.key === "/" && document.activeElement !== filter) { event.preventDefault(); filter.focus(); }
+});
+document.addEventListener("visibilitychange", showConnection);
+setInterval(showConnection, 1000);
+look();

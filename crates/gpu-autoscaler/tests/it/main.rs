@@ -1,0 +1,12 @@
+//! The real program, driven as people and scrapers drive it.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    clippy::unwrap_used,
+    reason = "a test of the program: it starts processes, speaks HTTP and reads the clock"
+)]
+
+mod command_line;
+mod pages;
+mod program;
+mod stopping;
