@@ -12,4 +12,56 @@
 
 pub mod cgroup;
 pub mod device_id;
+pub mod join;
 pub mod resources;
+
+use gpu_model::{ContainerName, Namespace, PodName, PodUid};
+
+use device_id::DeviceRef;
+
+/// A device that a container was given, as the kubelet tells it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Held {
+    pub namespace: Namespace,
+    pub pod: PodName,
+    pub container: ContainerName,
+    /// The kubelet's answer has none; it comes from elsewhere on the node.
+    pub uid: Option<PodUid>,
+    pub device: DeviceRef,
+    pub given: Given,
+}
+
+/// How much of a device, or of a slice of it, a container was given.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Given {
+    /// All of it, and nobody else any.
+    Alone,
+    /// One of several names of it, as the device plugin numbers them.
+    Replica(String),
+    /// A claim on it; with a share, others have theirs.
+    Claim { claim: String, share: Option<String> },
+}
+
+/// Whom a process belongs to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProcessOwner {
+    /// A container of a pod, as far as it could be named.
+    Pod {
+        uid: Option<PodUid>,
+        pod: Option<(Namespace, PodName)>,
+        container: Option<ContainerName>,
+    },
+    /// Its control group was read, and it is of no pod.
+    Outside,
+    /// Its control group could not be read.
+    Unreadable,
+}
+
+/// Whether the driver shows the exporter every process of the node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sight {
+    /// The exporter runs in the host's process namespace: a process that is not listed does not exist.
+    Host,
+    /// It runs in one of its own, where the driver hides the others: an empty list proves nothing.
+    Own,
+}
