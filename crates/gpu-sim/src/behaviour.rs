@@ -26,6 +26,8 @@ pub(crate) struct Script {
     pub(crate) kind: WorkloadKind,
     pub(crate) fate: Fate,
     pub(crate) dice: Dice,
+    /// Hours that its users' clocks differ from UTC: the replicas of one service have the same users.
+    users_offset: i64,
     /// Seconds from start to the first useful kernel.
     warm_up: i64,
     /// Memory held once warm.
@@ -61,10 +63,11 @@ const DAY: i64 = 24 * HOUR;
 
 /// Notebooks are used in bursts that are drawn once for every such block of time.
 const BURST_BLOCK: i64 = 300;
+/// Also the shortest rest between two bursts.
 const SHORTEST_BURST: i64 = 60;
 
 impl Script {
-    pub(crate) fn draw(kind: WorkloadKind, fate: Fate, dice: Dice, life: i64) -> Self {
+    pub(crate) fn draw(kind: WorkloadKind, fate: Fate, dice: Dice, family: Dice, life: i64) -> Self {
         let (warm_up, plateau, vigour, width) = match kind {
             WorkloadKind::Training => ((60, 300), (700, 940), (880, 990), (620, 880)),
             WorkloadKind::Inference => ((60, 240), (550, 920), (320, 900), (300, 620)),
@@ -77,6 +80,7 @@ impl Script {
             kind,
             fate,
             dice,
+            users_offset: family.between(LOCAL_HOUR, 0, -8, 1),
             warm_up: pick(WARM_UP, warm_up).min(life / 4),
             plateau: pick(PLATEAU, plateau),
             vigour: pick(VIGOUR, vigour),
@@ -111,23 +115,30 @@ impl Script {
     /// The age at which the condition of this age began, for workloads that are older than the fleet's clock.
     pub(crate) fn began(&self, age: i64, wall: i64) -> i64 {
         let condition = self.at(age, wall).0;
-        // No dip, save or burst is shorter than its step, so none is stepped over.
-        let step = if self.kind == WorkloadKind::Notebook {
-            SHORTEST_BURST
-        } else {
-            SHORTEST_DIP
+        let step = match (condition, self.kind) {
+            (Condition::NeverUsed | Condition::WarmingUp, _) => return 0,
+            (Condition::Zombie | Condition::Stalled, _) => return self.turn.max(self.warm_up),
+            (Condition::StandBy | Condition::Undersized | Condition::InputBound, _) => return self.warm_up,
+            (_, WorkloadKind::Inference | WorkloadKind::Batch | WorkloadKind::WorkflowStep) => {
+                return self.warm_up;
+            }
+            // What comes and goes is searched for: bursts and the rests between them are never stepped over, and a
+            // dip and a save may lie a second apart.
+            (_, WorkloadKind::Notebook) => SHORTEST_BURST,
+            (_, WorkloadKind::Training) => 1,
         };
         let same = |earlier: i64| self.at(earlier, wall - (age - earlier)).0 == condition;
-        let mut low = age;
-        while low > 0 {
-            let next = (low - step).max(0);
-            if !same(next) {
-                // The change lies between the two: find its second.
-                return (next + 1..=low).find(|earlier| same(*earlier)).unwrap_or(low);
+        let mut known = age;
+        while same((known - step).max(0)) {
+            known -= step;
+            if known <= 0 {
+                return 0;
             }
-            low = next;
         }
-        0
+        // The change lies within the last step: find its second.
+        ((known - step).max(0)..=known)
+            .find(|earlier| same(*earlier))
+            .unwrap_or(known)
     }
 
     /// Warm and still: memory is taken, nothing runs.
@@ -199,7 +210,7 @@ impl Script {
             return (Condition::Checkpointing, self.working(level, 0, 200, 50));
         }
         let dip_every = self.dice.between(DIP_EVERY, 0, 150, 900);
-        let dip_length = self.dice.between(DIP_LENGTH, 0, SHORTEST_DIP, 40);
+        let dip_length = self.dice.between(DIP_LENGTH, 0, 6, 40);
         if worked.rem_euclid(dip_every) >= dip_every - dip_length {
             let level = self.jittered(age, 90, 70);
             return (Condition::DataLoading, self.working(level, 100, 300, 6000));
@@ -237,7 +248,7 @@ impl Script {
 
     /// Day and night, and the weekend, for users who live in the workload's own time zone.
     fn traffic(&self, wall: i64) -> i64 {
-        let local = wall + self.dice.between(LOCAL_HOUR, 0, -8, 1) * HOUR;
+        let local = wall + self.users_offset * HOUR;
         let from_peak = (local.rem_euclid(DAY) - 14 * HOUR).abs();
         let from_peak = from_peak.min(DAY - from_peak) * 1000 / (DAY / 2);
         // A smooth step: flat at the peak and in the dead of night, steep in between.
@@ -250,7 +261,7 @@ impl Script {
     fn notebook(&self, age: i64, wall: i64) -> (Condition, Activity) {
         let burst_start = |block| {
             self.dice
-                .between(BURST_START, block, 0, BURST_BLOCK - SHORTEST_BURST)
+                .between(BURST_START, block, SHORTEST_BURST, BURST_BLOCK - SHORTEST_BURST)
         };
         // A notebook is opened to be used: its first burst comes with the first whole block after its start.
         let first = self.warm_up.div_euclid(BURST_BLOCK) + 1;
@@ -284,5 +295,5 @@ impl Script {
     }
 }
 
-/// The shortest pause for data, in seconds.
-const SHORTEST_DIP: i64 = 6;
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,7 @@
 //! What will become of a workload: drawn once when it is born, and never shown to the outside.
 
 use crate::noise::{Dice, Question};
+use crate::shapes::Class;
 use crate::truth::WorkloadKind;
 
 /// The story of a workload's life.
@@ -31,7 +32,7 @@ const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
 
 impl Fate {
-    pub(crate) fn draw(kind: WorkloadKind, dice: Dice) -> Self {
+    pub(crate) fn draw(kind: WorkloadKind, class: Class, dice: Dice) -> Self {
         let odds: &[(Fate, i64)] = match kind {
             WorkloadKind::Training => &[
                 (Fate::StarvesForInput, 100),
@@ -57,7 +58,9 @@ impl Fate {
         for (fate, permille) in odds {
             edge += permille;
             if draw < edge {
-                return *fate;
+                // Nothing is too small for a part that cannot be had any smaller.
+                let impossible = *fate == Fate::TooSmall && !class.could_be_smaller();
+                return if impossible { Fate::Works } else { *fate };
             }
         }
         Fate::Works

@@ -68,6 +68,10 @@ pub(crate) struct Body {
     pub(crate) model: &'static GpuModel,
     pub(crate) health: Health,
     pub(crate) dice: Dice,
+    board: Board,
+    /// The air it breathes, in thousandths of a degree.
+    air: i64,
+    heat_span: i64,
     pub(crate) load: Load,
     pub(crate) power_milliwatts: i64,
     temperature_millidegrees: i64,
@@ -85,10 +89,17 @@ pub(crate) struct Body {
 
 impl Body {
     pub(crate) fn new(model: &'static GpuModel, health: Health, dice: Dice) -> Self {
+        let (air, heat_span) = match health {
+            Health::Sound | Health::Faulty => (dice.between(AIR, 0, 22_000, 29_000), HEAT_SPAN),
+            Health::Hot => (dice.between(AIR, 0, 34_000, 38_000), HOT_HEAT_SPAN),
+        };
         let mut body = Self {
             model,
             health,
             dice,
+            board: board(model),
+            air,
+            heat_span,
             load: Load::default(),
             power_milliwatts: 0,
             temperature_millidegrees: 0,
@@ -125,7 +136,7 @@ impl Body {
     /// Takes up a new load: power and clocks follow at once, heat will follow later.
     pub(crate) fn carry(&mut self, load: Load) {
         self.load = load;
-        let board = board(self.model);
+        let board = self.board;
         let idle = i64::from(self.model.idle.0);
         let max = i64::from(self.model.max.0);
         let floor = if load.processes > 0 {
@@ -202,11 +213,7 @@ impl Body {
     }
 
     fn temperature_goal(&self) -> i64 {
-        let (air, span) = match self.health {
-            Health::Sound | Health::Faulty => (self.dice.between(AIR, 0, 22_000, 29_000), HEAT_SPAN),
-            Health::Hot => (self.dice.between(AIR, 0, 34_000, 38_000), HOT_HEAT_SPAN),
-        };
-        air + span * self.power_milliwatts / i64::from(self.model.max.0)
+        self.air + self.heat_span * self.power_milliwatts / i64::from(self.model.max.0)
     }
 }
 

@@ -40,6 +40,15 @@ impl FreeSlots {
         Some(taken.into_iter().map(|(_, slots)| slots).collect())
     }
 
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.by_class
+            .values()
+            .flat_map(BTreeMap::values)
+            .map(BTreeSet::len)
+            .sum()
+    }
+
     fn take_on_one_machine(&mut self, class: Class, wanted: usize) -> Option<(u32, Vec<u32>)> {
         let machines = self.by_class.get_mut(&class)?;
         let fitting = machines.iter().filter(|(_, slots)| slots.len() >= wanted);

@@ -28,6 +28,28 @@ pub(crate) enum Class {
     Mi210,
 }
 
+impl Class {
+    /// Whether a workload that needs little could have been given less.
+    pub(crate) fn could_be_smaller(self) -> bool {
+        match self {
+            Class::H100
+            | Class::H100Slice3
+            | Class::H100Slice2
+            | Class::A100Small
+            | Class::A100Large
+            | Class::A100Slice3
+            | Class::A100Slice2
+            | Class::L4
+            | Class::L40s
+            | Class::Mi300x
+            | Class::Mi210 => true,
+            Class::H100Slice1 | Class::A100Slice1 | Class::L4Mps | Class::T4Shared | Class::Mi300xPart => {
+                false
+            }
+        }
+    }
+}
+
 /// How the GPUs of a node are divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Division {

@@ -66,27 +66,29 @@ const STREAM: Question = 601;
 const FAMILY: Question = 602;
 const GENERATION: Question = 603;
 const PHASE: Question = 604;
+const NODE: Question = 605;
+const DEMAND: Question = 606;
 
 /// So many replicas serve side by side in one deployment.
-const REPLICAS: u64 = 3;
+const REPLICAS: u16 = 3;
 
 impl Stream {
     /// The streams of a fleet of so many nodes, in a fixed order.
     pub(crate) fn all(nodes: u32, world: Dice) -> Vec<Stream> {
-        let shapes = (0..nodes).zip(SHAPES.iter().cycle()).map(|(_, shape)| shape);
-        let demands = shapes
-            .flat_map(|shape| shape.demands)
-            .flat_map(|demand| (0..demand.streams).map(move |_| *demand));
-        (0u64..)
-            .zip(demands)
-            .map(|(number, demand)| Stream::new(number, demand, world))
-            .collect()
+        let mut streams = Vec::new();
+        for (node, shape) in (0..nodes).zip(SHAPES.iter().cycle()) {
+            for (rank, demand) in (0u64..).zip(shape.demands) {
+                let demand_dice = world.of(NODE, u64::from(node)).of(DEMAND, rank);
+                streams.extend((0..demand.streams).map(|member| Stream::new(*demand, demand_dice, member)));
+            }
+        }
+        streams
     }
 
-    fn new(number: u64, demand: Demand, world: Dice) -> Self {
-        let dice = world.of(STREAM, number);
+    fn new(demand: Demand, demand_dice: Dice, member: u16) -> Self {
+        let dice = demand_dice.of(STREAM, u64::from(member));
         let (family, container) = match demand.kind {
-            WorkloadKind::Inference => (world.of(FAMILY, number / REPLICAS), "server"),
+            WorkloadKind::Inference => (demand_dice.of(FAMILY, u64::from(member / REPLICAS)), "server"),
             WorkloadKind::Training => (dice, "pytorch"),
             WorkloadKind::Notebook => (dice, "notebook"),
             WorkloadKind::Batch | WorkloadKind::WorkflowStep => (dice, "main"),
@@ -107,11 +109,11 @@ impl Stream {
         let dice = self.dice.of(GENERATION, self.generation);
         self.generation += 1;
         let kind = self.demand.kind;
-        let fate = Fate::draw(kind, dice);
+        let fate = Fate::draw(kind, self.demand.class, dice);
         let life = fate.life(kind, dice);
         Draft {
             identity: Identity::draw(kind, self.family, dice),
-            script: Script::draw(kind, fate, dice, life),
+            script: Script::draw(kind, fate, dice, self.family, life),
             life,
             gap: fates::gap(kind, dice),
         }

@@ -154,6 +154,12 @@ impl World {
             gpu.body.live_one_second();
         }
         self.tick += 1;
+        self.pass_events();
+        self.act();
+    }
+
+    /// Everything that is due at the present second happens, and who waited for room gets it.
+    fn pass_events(&mut self) {
         while let Some((due, number)) = self.calendar.first().copied() {
             if due > self.tick {
                 break;
@@ -162,7 +168,6 @@ impl World {
             self.turn(number);
         }
         self.admit_the_waiting();
-        self.act();
     }
 
     /// What was due for a stream happens.
@@ -372,3 +377,6 @@ fn memory_of(share: i64, total: u64) -> u64 {
     let share = u64::try_from(share).unwrap_or(0);
     total / 1000 * share / PAGE * PAGE
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,11 @@
 //! What must hold for every simulated fleet, whatever its seed.
 
 mod determinism;
+mod golden;
+mod properties;
+mod secrecy;
+mod shape;
+mod signals;
 
 use std::time::Duration;
 
