@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
+use nix::sys::signal::Signal;
 
 pub use error::BedError;
 pub use id::BedId;
@@ -54,6 +55,12 @@ impl Bed {
     /// The bed's id, which every process of the bed carries in its environment.
     pub fn id(&self) -> &BedId {
         &self.id
+    }
+
+    /// The process id of what this process started: the warden, or the first word of its prefix. It is in the bed's
+    /// network and mount namespaces.
+    pub fn process_id(&self) -> u32 {
+        self.link.process_id()
     }
 
     /// The bed's directory. It vanishes with the bed.
@@ -126,6 +133,15 @@ impl Bed {
         self.link
             .request("own a control group", Order::OwnCgroup(path.to_owned()))
             .map(drop)
+    }
+
+    /// Sends a signal to a part by its name; see [`Part::signal`].
+    pub fn signal(&self, name: &str, signal: Signal) -> Result<(), BedError> {
+        let order = Order::Signal {
+            name: name.to_owned(),
+            signal: signal as i32,
+        };
+        self.link.request(&format!("signal `{name}`"), order).map(drop)
     }
 
     /// Waits for the death of any part that was not asked to end, or of the warden, and says which. A test that

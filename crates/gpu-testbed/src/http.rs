@@ -50,7 +50,18 @@ pub async fn get(uri: &str) -> Result<Answer, HttpError> {
 }
 
 /// Sends any request whose address names host and port.
-pub async fn send(mut request: Request<Full<Bytes>>) -> Result<Answer, HttpError> {
+pub async fn send(request: Request<Full<Bytes>>) -> Result<Answer, HttpError> {
+    send_by(request, async |authority: String| {
+        TcpStream::connect(authority).await
+    })
+    .await
+}
+
+/// As [`send`], over the connection that `connect` makes to the given host and port.
+pub async fn send_by(
+    mut request: Request<Full<Bytes>>,
+    connect: impl AsyncFnOnce(String) -> std::io::Result<TcpStream>,
+) -> Result<Answer, HttpError> {
     let address = || HttpError::Address {
         uri: request.uri().to_string(),
     };
@@ -68,7 +79,7 @@ pub async fn send(mut request: Request<Full<Bytes>>) -> Result<Answer, HttpError
         request.headers_mut().entry(http::header::HOST).or_insert(host);
     }
 
-    let stream = TcpStream::connect(&authority)
+    let stream = connect(authority.clone())
         .await
         .map_err(|source| HttpError::Connect {
             authority: authority.clone(),

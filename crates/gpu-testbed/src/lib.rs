@@ -32,14 +32,20 @@
 
 pub mod bed;
 pub mod cache_layout;
+pub mod control_plane;
+mod eventually;
+pub mod fleet;
 pub mod http;
 pub mod leftovers;
+pub mod pki;
 mod ports;
 pub mod programs;
 pub mod requirement;
 pub mod warden;
 
 pub use bed::{Bed, BedError, BedId, Part, PartSpec, StopBy};
+pub use eventually::eventually;
+pub use fleet::Fleet;
 pub use leftovers::{Leftovers, sweep};
 pub use ports::free_port;
 pub use programs::Program;

@@ -109,6 +109,13 @@ impl Program {
     /// Looks for the program: in `KUBEBUILDER_ASSETS`, the cache, the search path, and where Debian puts programs
     /// that are not on everybody's path.
     pub fn find(self) -> Option<PathBuf> {
+        if matches!(self, Self::CniBridge | Self::CniHostLocal | Self::CniLoopback) {
+            // Not on the search path: another program of the name `bridge` belongs to every system.
+            return CNI_DIRECTORIES
+                .iter()
+                .map(|directory| Path::new(directory).join(self.file_name()))
+                .find(|file| is_program(file));
+        }
         let assets = std::env::var_os("KUBEBUILDER_ASSETS").map(PathBuf::from);
         let cached = self
             .set()
@@ -143,17 +150,13 @@ pub struct ProgramMissing {
     program: Program,
 }
 
+/// Where Debian and where the project itself put network plugins.
+const CNI_DIRECTORIES: [&str; 2] = ["/usr/lib/cni", "/opt/cni/bin"];
+
 fn debian_directories() -> Vec<PathBuf> {
-    let mut directories: Vec<PathBuf> = [
-        "/usr/local/sbin",
-        "/usr/sbin",
-        "/sbin",
-        "/usr/bin",
-        "/bin",
-        "/usr/lib/cni",
-    ]
-    .map(PathBuf::from)
-    .into();
+    let mut directories: Vec<PathBuf> = ["/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/bin", "/bin"]
+        .map(PathBuf::from)
+        .into();
     let versions = std::fs::read_dir("/usr/lib/postgresql")
         .into_iter()
         .flatten()

@@ -34,6 +34,15 @@ impl Need {
         Self::that("the rights of root", || nix::unistd::geteuid().is_root())
     }
 
+    /// Both needs as one.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        let missing: Vec<String> = [self.missing, other.missing].into_iter().flatten().collect();
+        Self {
+            missing: (!missing.is_empty()).then(|| missing.join(", ")),
+        }
+    }
+
     /// Anything else that can be looked for.
     pub fn that(what: &str, is_there: impl FnOnce() -> bool) -> Self {
         Self {

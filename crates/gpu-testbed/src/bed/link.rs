@@ -149,6 +149,10 @@ impl Link {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    pub(super) fn process_id(&self) -> u32 {
+        self.warden.lock().unwrap_or_else(PoisonError::into_inner).id()
+    }
+
     /// Sends an order and waits for the answer.
     pub(super) fn request(&self, act: &str, order: Order) -> Result<Option<i32>, BedError> {
         let id = {

@@ -6,4 +6,5 @@
 )]
 
 mod bed;
+mod fleet;
 mod leftovers;
