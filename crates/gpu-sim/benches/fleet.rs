@@ -2,12 +2,6 @@
 //!
 //! The budget: one second of 1,000 nodes and its view well under 250 ms on one core.
 
-#![allow(
-    clippy::disallowed_methods,
-    clippy::disallowed_types,
-    reason = "a benchmark reads the clock"
-)]
-
 use std::hint::black_box;
 use std::time::Duration;
 

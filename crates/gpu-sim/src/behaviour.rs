@@ -75,7 +75,13 @@ impl Script {
             WorkloadKind::Batch => ((20, 90), (250, 850), (500, 970), (350, 800)),
             WorkloadKind::WorkflowStep => ((5, 40), (150, 700), (450, 950), (350, 800)),
         };
-        let pick = |question, (low, high)| dice.between(question, 0, low, high);
+        // The replicas of a service run the same model and share its load evenly.
+        let traits = if kind == WorkloadKind::Inference {
+            family
+        } else {
+            dice
+        };
+        let pick = |question, (low, high)| traits.between(question, 0, low, high);
         Self {
             kind,
             fate,
@@ -85,7 +91,7 @@ impl Script {
             plateau: pick(PLATEAU, plateau),
             vigour: pick(VIGOUR, vigour),
             width: pick(WIDTH, width),
-            turn: life / 2 * pick(TURN, (300, 1000)) / 1000,
+            turn: life / 2 * dice.between(TURN, 0, 300, 1000) / 1000,
         }
     }
 

@@ -32,7 +32,12 @@ const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
 
 impl Fate {
-    pub(crate) fn draw(kind: WorkloadKind, class: Class, dice: Dice) -> Self {
+    pub(crate) fn draw(kind: WorkloadKind, class: Class, family: Dice, dice: Dice) -> Self {
+        // A service is small as a whole: its replicas share its few requests. Nothing is too small for a part that
+        // cannot be had any smaller.
+        if kind == WorkloadKind::Inference && class.could_be_smaller() && family.chance(FATE, 0, 220) {
+            return Fate::TooSmall;
+        }
         let odds: &[(Fate, i64)] = match kind {
             WorkloadKind::Training => &[
                 (Fate::StarvesForInput, 100),
@@ -40,7 +45,6 @@ impl Fate {
                 (Fate::NeverStarts, 30),
             ],
             WorkloadKind::Inference => &[
-                (Fate::TooSmall, 180),
                 (Fate::StandsBy, 130),
                 (Fate::DiesHolding, 40),
                 (Fate::NeverStarts, 20),
@@ -58,9 +62,7 @@ impl Fate {
         for (fate, permille) in odds {
             edge += permille;
             if draw < edge {
-                // Nothing is too small for a part that cannot be had any smaller.
-                let impossible = *fate == Fate::TooSmall && !class.could_be_smaller();
-                return if impossible { Fate::Works } else { *fate };
+                return *fate;
             }
         }
         Fate::Works

@@ -109,7 +109,7 @@ impl Stream {
         let dice = self.dice.of(GENERATION, self.generation);
         self.generation += 1;
         let kind = self.demand.kind;
-        let fate = Fate::draw(kind, self.demand.class, dice);
+        let fate = Fate::draw(kind, self.demand.class, self.family, dice);
         let life = fate.life(kind, dice);
         Draft {
             identity: Identity::draw(kind, self.family, dice),

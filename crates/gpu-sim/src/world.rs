@@ -69,6 +69,8 @@ impl World {
     }
 
     /// Moves the clock. Where it arrives, the world is the same whether it came in one step or in many.
+    ///
+    /// Every second on the way is lived through: the work grows with the time and with the number of GPUs.
     pub fn advance(&mut self, by: Duration) {
         // The calendar ends in the year 9999; a clock that would pass it stays there.
         self.now = self.now.checked_add(by).unwrap_or(Timestamp::MAX);
