@@ -112,3 +112,26 @@ pub async fn probe(uri: &str) -> Result<(), String> {
         Err(error) => Err(error.to_string()),
     }
 }
+
+/// The fields of a form, encoded for an address or a body.
+pub fn form(fields: &[(&str, &str)]) -> String {
+    let pairs: Vec<String> = fields
+        .iter()
+        .map(|(name, value)| format!("{}={}", encode(name), encode(value)))
+        .collect();
+    pairs.join("&")
+}
+
+/// Everything but letters, digits and four marks becomes a percent sign and two digits.
+fn encode(text: &str) -> String {
+    let mut encoded = String::new();
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                encoded.push(char::from(byte))
+            }
+            _ => encoded.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    encoded
+}

@@ -21,6 +21,7 @@
 //! - [`Bed::spawn`] and [`Bed::start`] start a part, [`Bed::run`] a command that ends; the log is in `logs/`.
 //! - [`Bed::guard`] runs a test's work and fails at once, naming the part, when any part dies; it has a time limit.
 //! - [`Bed::with_warden_prefix`] puts the whole bed into namespaces of its own.
+//! - [`Fleet`] is a cluster; [`prometheus`], [`alertmanager`], [`postgres`], [`moto`] and [`chromium`] are single parts.
 //! - [`require!`] ends a test as skipped when a [`Program`] or another [`Need`] is missing.
 //! - [`free_port`] gives loopback ports; [`Leftovers`] proves that nothing stayed and [`sweep`] removes what did.
 //! - [`Bed::own_directory`] and [`Bed::own_cgroup`] add to what is removed at the end.
@@ -30,16 +31,21 @@
     reason = "an edge crate: it meets the world outside"
 )]
 
+pub mod alertmanager;
 pub mod bed;
 pub mod cache_layout;
+pub mod chromium;
 pub mod control_plane;
 mod eventually;
 pub mod fleet;
 pub mod http;
 pub mod leftovers;
+pub mod moto;
 pub mod pki;
 mod ports;
+pub mod postgres;
 pub mod programs;
+pub mod prometheus;
 pub mod requirement;
 pub mod warden;
 

@@ -167,7 +167,15 @@ impl Part {
     ) -> Result<String, BedError> {
         let before = std::fs::metadata(&log).map_or(0, |data| data.len());
         let part = Self::spawn_as(link, spec, log, Expected::ToEnd)?;
-        match part.wait(within).await? {
+        let end = match part.wait(within).await {
+            Err(overdue @ BedError::NotEnded { .. }) => {
+                // It may have ended at last; and whether or not, the caller hears that it was late.
+                let _ = part.signal(Signal::SIGKILL);
+                return Err(overdue);
+            }
+            outcome => outcome?,
+        };
+        match end {
             End::Code(0) => {
                 let bytes = std::fs::read(&part.log).unwrap_or_default();
                 let from = usize::try_from(before).unwrap_or(usize::MAX).min(bytes.len());

@@ -6,5 +6,10 @@
 )]
 
 mod bed;
+mod chromium;
 mod fleet;
 mod leftovers;
+mod moto;
+mod page_server;
+mod postgres;
+mod prometheus;

@@ -1,0 +1,126 @@
+//! A real PostgreSQL server with an empty database of its own.
+
+use std::os::unix::fs::chown;
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+use nix::unistd::{User, geteuid};
+
+use crate::programs::ProgramMissing;
+use crate::{Bed, BedError, Need, Part, PartSpec, Program, StopBy, UserIds, free_port};
+
+/// Making a data directory takes two seconds on a quiet machine.
+const INIT_WITHIN: Duration = Duration::from_secs(120);
+
+/// A start takes less than a second; this is for a machine that compiles beside it.
+const READY_WITHIN: Duration = Duration::from_secs(60);
+
+/// A fast shutdown takes a blink; without it, the server would leave a segment of shared memory behind.
+const STOP_GRACE: Duration = Duration::from_secs(10);
+
+/// What the server prints when clients may come.
+const READY_LINE: &str = "database system is ready to accept connections";
+
+/// The superuser of the database, who needs no password from this machine.
+const DATABASE_USER: &str = "postgres";
+
+/// Why PostgreSQL could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum PostgresError {
+    /// A program is missing.
+    #[error(transparent)]
+    Program(#[from] ProgramMissing),
+    /// It could not be started or died.
+    #[error(transparent)]
+    Bed(#[from] BedError),
+    /// There is nobody to run it as.
+    #[error(
+        "failed to find a user for PostgreSQL, which refuses to run as root; `postgres` or `nobody` will do"
+    )]
+    NoUser,
+    /// The data directory could not be given to that user.
+    #[error("failed to give the data directory to the user of PostgreSQL")]
+    Owner(#[source] std::io::Error),
+}
+
+/// A running server. It lives as long as its bed.
+#[derive(Debug)]
+pub struct Postgres {
+    part: Part,
+    port: u16,
+}
+
+impl Postgres {
+    /// The programs without which none of this works.
+    pub fn need() -> Need {
+        Need::programs(&[Program::Initdb, Program::Postgres])
+    }
+
+    /// Makes a data directory on the bed, starts the server and waits until it accepts connections.
+    pub async fn start(bed: &Bed) -> Result<Self, PostgresError> {
+        let user = unprivileged_user()?;
+        let as_user = |spec: PartSpec| match user {
+            Some(ids) => spec.user(ids),
+            None => spec,
+        };
+        let data = bed.make_directory("postgres")?;
+        if let Some(ids) = user {
+            chown(&data, Some(ids.uid), Some(ids.gid)).map_err(PostgresError::Owner)?;
+        }
+        let data = data.display().to_string();
+        let init = PartSpec::new("initdb", Program::Initdb.path()?).args([
+            format!("--pgdata={data}"),
+            format!("--username={DATABASE_USER}"),
+            "--auth=trust".to_owned(),
+            "--encoding=UTF8".to_owned(),
+            "--locale=C".to_owned(),
+            "--no-sync".to_owned(),
+        ]);
+        bed.run(as_user(init), INIT_WITHIN).await?;
+
+        let port = free_port();
+        let server = PartSpec::new("postgres", Program::Postgres.path()?)
+            .args(["-D", &data, "-p", &port.to_string()])
+            .args(["-c", "listen_addresses=127.0.0.1", "-c", "fsync=off"])
+            .args(["-c", &format!("unix_socket_directories={data}")])
+            .stop_by(StopBy::Signal(Signal::SIGINT, STOP_GRACE));
+        let part = bed.spawn(as_user(server))?;
+        part.ready(READY_WITHIN, || async {
+            let printed = std::fs::read_to_string(part.log()).unwrap_or_default();
+            if printed.contains(READY_LINE) {
+                Ok(())
+            } else {
+                Err("it has not said that it is ready".to_owned())
+            }
+        })
+        .await?;
+        Ok(Self { part, port })
+    }
+
+    /// The part, for its log or its death.
+    pub fn part(&self) -> &Part {
+        &self.part
+    }
+
+    /// The address of the database, as clients take it.
+    pub fn url(&self) -> String {
+        format!("postgres://{DATABASE_USER}@127.0.0.1:{}/postgres", self.port)
+    }
+}
+
+/// Whom the server runs as when the test runs as root; none when the test's own user will do.
+fn unprivileged_user() -> Result<Option<UserIds>, PostgresError> {
+    if !geteuid().is_root() {
+        return Ok(None);
+    }
+    ["postgres", "nobody"]
+        .into_iter()
+        .find_map(|name| User::from_name(name).ok().flatten())
+        .map(|user| {
+            Some(UserIds {
+                uid: user.uid.as_raw(),
+                gid: user.gid.as_raw(),
+            })
+        })
+        .ok_or(PostgresError::NoUser)
+}
