@@ -22,6 +22,7 @@
 //! - [`Bed::guard`] runs a test's work and fails at once, naming the part, when any part dies; it has a time limit.
 //! - [`Bed::with_warden_prefix`] puts the whole bed into namespaces of its own.
 //! - [`Fleet`] is a cluster; [`prometheus`], [`alertmanager`], [`postgres`], [`moto`] and [`chromium`] are single parts.
+//! - [`RealNode`] is a cluster of one real kubelet with real containers and GPUs offered by a device plugin of ours.
 //! - [`require!`] ends a test as skipped when a [`Program`] or another [`Need`] is missing.
 //! - [`free_port`] gives loopback ports; [`Leftovers`] proves that nothing stayed and [`sweep`] removes what did.
 //! - [`Bed::own_directory`] and [`Bed::own_cgroup`] add to what is removed at the end.
@@ -46,6 +47,7 @@ mod ports;
 pub mod postgres;
 pub mod programs;
 pub mod prometheus;
+pub mod real_node;
 pub mod requirement;
 pub mod warden;
 
@@ -55,5 +57,6 @@ pub use fleet::Fleet;
 pub use leftovers::{Leftovers, sweep};
 pub use ports::free_port;
 pub use programs::Program;
+pub use real_node::RealNode;
 pub use requirement::Need;
 pub use warden::protocol::{End, UserIds};

@@ -1,24 +1,37 @@
-//! Holds a test bed open for a person, or for a test that wants to see a bed's owner killed: it starts the named
-//! command on a bed, prints where the bed is, and ends with its standard input.
+//! Holds a test bed open for a person, or for a test that wants to see a bed's owner killed: it starts a command or a
+//! whole cluster on a bed, prints where the bed is, and ends with its standard input.
 #![allow(clippy::disallowed_methods, reason = "a program: it meets the world outside")]
 
 use std::io::{Read, Write};
 
 use anyhow::{Context, bail};
-use gpu_testbed::{Bed, PartSpec};
+use gpu_testbed::{Bed, PartSpec, RealNode};
 
 fn main() -> anyhow::Result<()> {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let Some(([verb, program], args)) = words.split_first_chunk::<2>() else {
-        bail!(USAGE)
-    };
-    if verb != "run" {
-        bail!(USAGE);
+    match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["run", program, ref args @ ..] => {
+            let bed = Bed::new()?;
+            bed.spawn(PartSpec::new("command", program).args(args.iter().copied()))?;
+            hold(&bed, "")
+        }
+        ["real-node"] => {
+            let runtime = tokio::runtime::Runtime::new()?;
+            let node = runtime.block_on(RealNode::start())?;
+            let kubeconfig = node.kubeconfig_outside()?;
+            hold(
+                node.bed(),
+                &format!("export KUBECONFIG={}\n", kubeconfig.display()),
+            )
+        }
+        _ => bail!(USAGE),
     }
-    let bed = Bed::new()?;
-    bed.spawn(PartSpec::new("command", program).args(args.iter().cloned()))?;
+}
+
+fn hold(bed: &Bed, hint: &str) -> anyhow::Result<()> {
     let mut out = std::io::stdout();
     writeln!(out, "bed {} in {}", bed.id(), bed.directory().display())?;
+    write!(out, "{hint}")?;
     out.flush()?;
     std::io::stdin()
         .read_to_end(&mut Vec::new())
@@ -26,4 +39,4 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-const USAGE: &str = "usage: testbed-up run PROGRAM [ARGUMENT...]";
+const USAGE: &str = "usage: testbed-up run PROGRAM [ARGUMENT...] | testbed-up real-node";

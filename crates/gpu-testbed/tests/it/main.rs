@@ -13,3 +13,4 @@ mod moto;
 mod page_server;
 mod postgres;
 mod prometheus;
+mod real_node;

@@ -1,0 +1,64 @@
+//! The one program of the test bed's own image. Without arguments it holds the namespaces of a pod until it is asked
+//! to end; as `answer PORT TEXT` it also answers every HTTP request with the text.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "a program: it meets the world outside"
+)]
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use nix::sys::signal::{SigSet, Signal};
+
+fn main() -> anyhow::Result<()> {
+    // As the first process of a container it gets no default actions: what is not waited for is ignored.
+    let mut signals = SigSet::empty();
+    signals.add(Signal::SIGTERM);
+    signals.add(Signal::SIGINT);
+    signals.thread_block().context("failed to block signals")?;
+
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => {}
+        ["answer", port, text] => {
+            let port: u16 = port.parse().with_context(|| format!("`{port}` is not a port"))?;
+            let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, port))
+                .with_context(|| format!("failed to listen on port {port}"))?;
+            let text = text.to_owned();
+            println!("answering on port {port}");
+            std::thread::spawn(move || serve(&listener, &text));
+        }
+        _ => bail!("usage: testbed-pause [answer PORT TEXT]"),
+    }
+    signals.wait().context("failed to wait for signals")?;
+    Ok(())
+}
+
+fn serve(listener: &TcpListener, text: &str) {
+    for stream in listener.incoming().flatten() {
+        // A client that goes away is its own concern.
+        let _ = answer(stream, text);
+    }
+}
+
+fn answer(mut stream: TcpStream, text: &str) -> std::io::Result<()> {
+    // One client at a time: a silent one must not block the next for long.
+    stream.set_read_timeout(Some(Duration::from_secs(2)))?;
+    let mut request = Vec::new();
+    let mut piece = [0; 1024];
+    while !request.ends_with(b"\r\n\r\n") && request.len() < 16 << 10 {
+        let length = stream.read(&mut piece)?;
+        if length == 0 {
+            return Ok(());
+        }
+        request.extend_from_slice(&piece[..length]);
+    }
+    let length = text.len();
+    write!(
+        stream,
+        "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{text}"
+    )
+}

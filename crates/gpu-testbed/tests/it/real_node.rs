@@ -1,0 +1,7 @@
+//! One real node: pods are real containers, devices come from the kubelet, Services lead to pods.
+
+mod attribution;
+mod chart;
+mod ending;
+mod pods;
+mod service;

@@ -1,0 +1,61 @@
+//! The network of a real node: Services lead to pods, and kubectl's ways into a pod work.
+
+use anyhow::{Context, ensure};
+use gpu_testbed::real_node::{RealNode, until};
+use gpu_testbed::require;
+use k8s_openapi::api::core::v1::Service;
+use kube::api::{Api, DeleteParams, PostParams};
+use serde_json::json;
+
+use super::pods::{RUNS_WITHIN, TEST_WITHIN, run_pod};
+
+#[tokio::test]
+async fn a_service_address_leads_to_its_pod() -> anyhow::Result<()> {
+    require!(RealNode::needs());
+    let node = RealNode::shared().await?;
+    let work = async {
+        let pod = run_pod(node, "served", None).await?;
+        let direct = node.get(&format!("http://{}:8080/", pod.address)).await?;
+        assert_eq!(direct.body, "served");
+
+        let services: Api<Service> = Api::default_namespaced(node.client().await?);
+        let service: Service = serde_json::from_value(json!({
+            "metadata": {"name": "served"},
+            "spec": {"selector": {"app": "served"}, "ports": [{"port": 80, "targetPort": 8080}]},
+        }))?;
+        let service = services.create(&PostParams::default(), &service).await?;
+        let address = service
+            .spec
+            .and_then(|spec| spec.cluster_ip)
+            .context("a Service has an address")?;
+        until("the Service answers", RUNS_WITHIN, async || {
+            let answer = node.get(&format!("http://{address}:80/")).await?;
+            ensure!(answer.body == "served", "{answer:?}");
+            Ok(())
+        })
+        .await?;
+        services.delete("served", &DeleteParams::default()).await?;
+        pod.delete(node).await
+    };
+    node.bed().guard(TEST_WITHIN, work).await
+}
+
+#[tokio::test]
+async fn logs_and_commands_come_from_the_container() -> anyhow::Result<()> {
+    require!(RealNode::needs());
+    let node = RealNode::shared().await?;
+    let work = async {
+        let pod = run_pod(node, "talkative", None).await?;
+        let logs = node.logs("default", "talkative").await?;
+        ensure!(logs.contains("answering on port 8080"), "{logs}");
+        // The image has no shell; its one program, called wrongly, must be the one that complains.
+        let error = node
+            .exec("default", "talkative", &["testbed-pause", "dance"])
+            .await
+            .unwrap_err();
+        let text = format!("{error:#}");
+        ensure!(text.contains("usage: testbed-pause"), "{text}");
+        pod.delete(node).await
+    };
+    node.bed().guard(TEST_WITHIN, work).await
+}
