@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use clap::builder::StyledStr;
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
-use gpu_runtime::LogFormat;
+use gpu_runtime::{LogFormat, LogLevel};
 
 const TRY_IT: &str = "\
 Try it, with no GPU and no cluster:
@@ -26,7 +26,7 @@ pub(crate) struct Cli {
         default_value = "warn",
         env = "GPU_AUTOSCALER_LOG_LEVEL"
     )]
-    pub(crate) log_level: String,
+    pub(crate) log_level: LogLevel,
 
     /// The form of log lines: text or json
     #[arg(

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use gpu_runtime::http::{Limits, Listener, serve};
 use gpu_runtime::{Shutdown, SystemClock, Tasks, Terminal, stop_on_signals};
+use tracing::info;
 
 use crate::api::{self, Health, Served};
 use crate::cli::DemoOptions;
@@ -36,6 +37,7 @@ pub(crate) async fn run(options: DemoOptions) -> anyhow::Result<()> {
     start_fleet(&mut tasks, &options, served.clone(), shutdown.clone());
     start_server(&mut tasks, listener, served, shutdown);
 
+    info!(%address, nodes = options.nodes, seed = options.seed, speed = options.speed, "serving a simulated fleet");
     let terminal = Terminal::stdout();
     terminal.say(welcome::text(terminal, &options, address));
     tasks.finish(GRACE).await?;

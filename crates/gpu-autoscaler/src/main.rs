@@ -26,7 +26,7 @@ fn main() -> ExitCode {
 }
 
 fn dispatch(cli: Cli) -> anyhow::Result<()> {
-    start_logging(&cli.log_level, cli.log_format)?;
+    start_logging(cli.log_level, cli.log_format)?;
     match cli.command {
         Some(Command::Demo(options)) => gpu_runtime::run(demo::run(options))?,
         None => {

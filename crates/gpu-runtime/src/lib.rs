@@ -21,7 +21,7 @@ pub mod tasks;
 
 pub use chain::Chain;
 pub use clock::{Clock, ManualClock, SystemClock};
-pub use logging::{LogFormat, LoggingError, start_logging};
+pub use logging::{LogFormat, LogLevel, LoggingError, start_logging};
 pub use program::run;
 pub use shutdown::Shutdown;
 pub use signals::{SignalError, stop_on_signals};

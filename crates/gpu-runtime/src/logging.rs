@@ -32,6 +32,28 @@ impl FromStr for LogFormat {
     }
 }
 
+/// How much to log: a level such as `info`, or directives such as `info,hyper=warn`.
+#[derive(Debug, Clone)]
+pub struct LogLevel(EnvFilter);
+
+impl FromStr for LogLevel {
+    type Err = LoggingError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        // A bare word that is no level would be read as the name of a module, and silently log nothing.
+        if text.is_empty() || !text.contains(['=', ',']) && text.parse::<LevelFilter>().is_err() {
+            return Err(LoggingError::Level {
+                given: text.to_owned(),
+            });
+        }
+        let refused = |source| LoggingError::Directives {
+            given: text.to_owned(),
+            source,
+        };
+        EnvFilter::builder().parse(text).map(Self).map_err(refused)
+    }
+}
+
 /// Why logging could not be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum LoggingError {
@@ -47,13 +69,12 @@ pub enum LoggingError {
     },
 }
 
-/// Sends log lines of `level` (`info`, or directives such as `info,hyper=warn`) to standard error.
+/// Sends log lines to standard error.
 ///
 /// Standard output stays free for what the program was asked to print.
-pub fn start_logging(level: &str, format: LogFormat) -> Result<(), LoggingError> {
-    let filter = parse_level(level)?;
+pub fn start_logging(level: LogLevel, format: LogFormat) -> Result<(), LoggingError> {
     let lines = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+        .with_env_filter(level.0)
         .with_writer(io::stderr)
         // A closed standard error must not end the program: the subscriber's own complaint would panic there.
         .log_internal_errors(false);
@@ -62,20 +83,6 @@ pub fn start_logging(level: &str, format: LogFormat) -> Result<(), LoggingError>
         LogFormat::Json => lines.json().flatten_event(true).finish().try_init(),
     };
     started.map_err(|source| LoggingError::Twice { source })
-}
-
-fn parse_level(level: &str) -> Result<EnvFilter, LoggingError> {
-    // A bare word that is no level would be read as the name of a module, and silently log nothing.
-    if level.is_empty() || !level.contains(['=', ',']) && level.parse::<LevelFilter>().is_err() {
-        return Err(LoggingError::Level {
-            given: level.to_owned(),
-        });
-    }
-    let refused = |source| LoggingError::Directives {
-        given: level.to_owned(),
-        source,
-    };
-    EnvFilter::builder().parse(level).map_err(refused)
 }
 
 #[cfg(test)]

@@ -33,7 +33,9 @@ async function look() {
     }
     showConnection();
   }
-  setTimeout(look, Math.max(LOOK_EVERY - (performance.now() - begun), 200));
+  // A fleet that takes long to draw is looked at less often: at least as long a rest as the work took.
+  const spent = performance.now() - begun;
+  setTimeout(look, Math.max(LOOK_EVERY - spent, Math.min(spent, PATIENCE)));
 }
 
 function showConnection() {
@@ -69,19 +71,20 @@ function figures() {
   show("clock-time", time.toISOString().slice(11, 19));
   const { total, allocated, divided, failing } = cluster.gpus;
   show("f-gpus", count(total));
-  show("f-gpus-sub", `on ${count(cluster.nodes.length)} nodes, ${count(divided)} shared`);
+  const nodes = cluster.nodes.length === 1 ? "1 node" : `${count(cluster.nodes.length)} nodes`;
+  show("f-gpus-sub", `on ${nodes}, ${failing ? `${count(failing)} failing` : `${count(divided)} shared`}`);
   share("f-allocated", percentOf(allocated, total), `${count(allocated)} of ${count(total)}`);
   const reporting = gpus.filter((gpu) => gpu.scales.utilization !== null).length;
-  share("f-utilization", cluster.utilization, `of ${count(reporting)} that report it`);
+  share("f-utilization", cluster.utilization, `mean of ${count(reporting)} that report`);
   const idle = gpus.filter(isHeldButIdle).length;
   show("f-idle", count(idle));
   byId("f-idle").parentElement.classList.toggle("some", idle > 0);
-  show("f-idle-sub", "GPUs, below 5 % busy");
+  show("f-idle-sub", "GPUs below 5 % busy");
   const { used, total: memory } = cluster.memory;
   share("f-memory", percentOf(used, memory), used === null || memory === null ? "not read" : `${tebibytes(used)} of ${tebibytes(memory)} TiB`);
   const power = cluster.power_usage;
   show("f-power", power === null ? "–" : (power / 1000).toFixed(1), "kW");
-  show("f-power-sub", failing ? `${count(failing)} GPUs fail to answer` : "all boards together");
+  show("f-power-sub", "all boards together");
   show("f-pods", count(cluster.pods.running));
   show("f-pods-sub", cluster.pods.pending ? `${count(cluster.pods.pending)} waiting for GPUs` : "none waiting");
   const busy = cluster.utilization === null ? "–" : `${Math.round(cluster.utilization)} %`;

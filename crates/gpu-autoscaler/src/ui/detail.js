@@ -1,6 +1,6 @@
 // What one GPU says: in a tip beside its tile, and in a panel with its last two minutes.
 
-import { element, gpuOf, look, tileOf } from "./fleet.js";
+import { choose, element, gpuOf, look, tileOf } from "./fleet.js";
 import { HISTORY, history } from "./model.js";
 
 const byId = (id) => document.getElementById(id);
@@ -55,11 +55,10 @@ function fillTip(gpu) {
 }
 
 export function open(gpu) {
-  if (chosen) tileOf(chosen)?.classList.remove("chosen");
   chosen = gpu.key;
+  choose(chosen);
   panel.hidden = false;
   document.body.classList.add("detail-open");
-  tileOf(chosen)?.classList.add("chosen");
   fillPanel(gpu);
   byId("detail-title").focus({ preventScroll: true });
   tileOf(chosen)?.scrollIntoView({ block: "nearest" });
@@ -68,8 +67,8 @@ export function open(gpu) {
 export function close() {
   if (!chosen) return;
   const tile = tileOf(chosen);
-  tile?.classList.remove("chosen");
   chosen = null;
+  choose(null);
   panel.hidden = true;
   document.body.classList.remove("detail-open");
   tile?.focus({ preventScroll: true });
@@ -85,7 +84,6 @@ export function refresh() {
   if (!chosen) return;
   const tile = tileOf(chosen);
   if (!tile) return close();
-  tile.classList.add("chosen");
   fillPanel(tile.gpu);
 }
 

@@ -10,6 +10,16 @@ const root = document.getElementById("fleet");
 const tiles = new Map();
 /** The structure that is drawn; anything else is drawn anew. */
 let drawn = "";
+/** The uuid of the tile that is marked as the one in the panel. */
+let chosenKey = null;
+
+/** Marks one tile, or none. */
+export function choose(key) {
+  tiles.get(chosenKey)?.classList.remove("chosen");
+  chosenKey = key;
+  tiles.get(key)?.classList.add("chosen");
+  for (const tile of tiles.values()) tile.lastClass = null;
+}
 
 /** One element with a class and a text. */
 export function element(name, className = "", text = "") {
@@ -122,9 +132,9 @@ function drawNode(node, scale, terms) {
 function drawTile(tile, gpu, scale, matches) {
   tile.gpu = gpu;
   const flags = (gpu.failures.length ? " failing" : "") + (matches ? "" : " faded");
-  const chosen = tile.classList.contains("chosen") ? " chosen" : "";
+  const chosen = gpu.key === chosenKey ? " chosen" : "";
   if (gpu.parts.length && scale !== "power") {
-    setClass(tile, `tile split${flags}${chosen}`);
+    setClass(tile, `tile split${gpu.held ? "" : " free"}${flags}${chosen}`);
     gpu.parts.forEach((part, i) => setClass(tile.children[i], `part ${look(part.owner, part.scales[scale])}`));
     return;
   }
@@ -132,7 +142,7 @@ function drawTile(tile, gpu, scale, matches) {
   const broken = value === null && gpu.failures.length > 0;
   setClass(tile, `tile ${broken ? "unknown" : look(gpu.held, value)}${flags}${chosen}`);
   if (gpu.parts.length) for (const strip of tile.children) setClass(strip, "part");
-  else setText(tile, value === null ? (broken || gpu.held ? "?" : "") : gpu.held ? String(Math.round(value)) : "");
+  else if (!root.classList.contains("dense")) setText(tile, value === null ? (broken || gpu.held ? "?" : "") : gpu.held ? String(Math.round(value)) : "");
 }
 
 function drawSum(thing, key = thing.key) {
@@ -151,12 +161,13 @@ function setHidden(key, hidden) {
   if (frame.hidden !== hidden) frame.hidden = hidden;
 }
 
+/** What was last set is kept beside the node: asking the document thousands of times a second costs more. */
 function setClass(node, className) {
-  if (node.className !== className) node.className = className;
+  if (node.lastClass !== className) node.className = node.lastClass = className;
 }
 
 function setText(node, text) {
-  if (node.textContent !== text) node.textContent = text;
+  if (node.lastText !== text) node.textContent = node.lastText = text;
 }
 
 /** Arrow keys walk over the tiles that are shown; the last one visited is the way in for Tab. */

@@ -73,7 +73,7 @@ fn a_setting_that_cannot_work_fails_with_words() {
     );
     check(
         &["demo", "--log-level", "loud"],
-        1,
+        2,
         "unknown log level `loud`: say `error`",
     );
     check(

@@ -1,12 +1,12 @@
 //! Which levels and formats are understood, and the words for those that are not.
 
-use super::{LogFormat, parse_level};
+use super::{LogFormat, LogLevel};
 use crate::Chain;
 
 #[track_caller]
 fn check_level(level: &str, expected: &str) {
-    let got = match parse_level(level) {
-        Ok(filter) => format!("ok {filter}"),
+    let got = match level.parse::<LogLevel>() {
+        Ok(LogLevel(filter)) => format!("ok {filter}"),
         Err(error) => Chain(&error).to_string(),
     };
     assert_eq!(got, expected);
@@ -33,7 +33,7 @@ fn a_misspelt_level_is_refused_instead_of_silencing_the_log() {
 
 #[test]
 fn a_misspelt_directive_is_refused() {
-    let refused = parse_level("info,hyper=loud").unwrap_err();
+    let refused = "info,hyper=loud".parse::<LogLevel>().unwrap_err();
     assert!(
         Chain(&refused)
             .to_string()
