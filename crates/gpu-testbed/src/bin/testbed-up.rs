@@ -5,7 +5,7 @@
 use std::io::{Read, Write};
 
 use anyhow::{Context, bail};
-use gpu_testbed::{Bed, PartSpec, RealNode};
+use gpu_testbed::{Bed, Fleet, PartSpec, RealNode};
 
 fn main() -> anyhow::Result<()> {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -14,6 +14,14 @@ fn main() -> anyhow::Result<()> {
             let bed = Bed::new()?;
             bed.spawn(PartSpec::new("command", program).args(args.iter().copied()))?;
             hold(&bed, "")
+        }
+        ["fleet"] => {
+            let runtime = tokio::runtime::Runtime::new()?;
+            let fleet = runtime.block_on(Fleet::start())?;
+            hold(
+                fleet.bed(),
+                &format!("export KUBECONFIG={}\n", fleet.kubeconfig().display()),
+            )
         }
         ["real-node"] => {
             let runtime = tokio::runtime::Runtime::new()?;
@@ -39,4 +47,4 @@ fn hold(bed: &Bed, hint: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-const USAGE: &str = "usage: testbed-up run PROGRAM [ARGUMENT...] | testbed-up real-node";
+const USAGE: &str = "usage: testbed-up run PROGRAM [ARGUMENT...] | testbed-up fleet | testbed-up real-node";

@@ -4,6 +4,7 @@ mod death;
 mod extension;
 mod losing_nodes;
 mod objects;
+mod scale;
 mod scheduling;
 mod tls_server;
 

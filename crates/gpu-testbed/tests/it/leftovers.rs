@@ -1,12 +1,16 @@
 //! Nothing of a bed stays, however the test that made it ends.
 
 use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
 use std::panic::AssertUnwindSafe;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
-use gpu_testbed::{Bed, BedId, Leftovers, PartSpec};
+use anyhow::{Context, bail};
+use gpu_testbed::control_plane::Component;
+use gpu_testbed::{Bed, BedId, Fleet, Leftovers, PartSpec, require};
+use nix::sys::signal::{Signal, kill, killpg};
+use nix::unistd::Pid;
 
 /// Graces and kills of a bed with such parts are done in two or three seconds; a loaded machine gets more.
 const GONE_WITHIN: Duration = Duration::from_secs(20);
@@ -82,27 +86,67 @@ fn after_a_failed_test() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A process that holds a bed with the daemon on it.
-fn hold_a_bed() -> anyhow::Result<(Child, BedId)> {
+/// A process of its own, in a process group of its own, that holds a bed.
+fn hold_a_bed(words: &[&str]) -> anyhow::Result<(Child, BedId)> {
     let mut holder = Command::new(env!("CARGO_BIN_EXE_testbed-up"))
-        .args(["run", "/bin/sh", "-c", DAEMON])
+        .args(words)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
+        .process_group(0)
         .spawn()?;
-    let mut line = String::new();
-    BufReader::new(holder.stdout.take().context("the output is piped")?).read_line(&mut line)?;
-    let id = line
-        .split(' ')
-        .nth(1)
-        .and_then(BedId::parse)
-        .with_context(|| format!("no bed in `{line}`"))?;
+    let lines = BufReader::new(holder.stdout.take().context("the output is piped")?).lines();
+    for line in lines {
+        if let Some(id) = line?
+            .strip_prefix("bed ")
+            .and_then(|rest| BedId::parse(rest.split(' ').next()?))
+        {
+            return Ok((holder, id));
+        }
+    }
+    bail!("the holder ended without a bed")
+}
+
+/// The same with the daemon on the bed.
+fn hold_a_daemon() -> anyhow::Result<(Child, BedId)> {
+    let (holder, id) = hold_a_bed(&["run", "/bin/sh", "-c", DAEMON])?;
     check_daemon_runs(&id);
     Ok((holder, id))
 }
 
 #[test]
+fn after_an_interrupt_from_the_terminal() -> anyhow::Result<()> {
+    let (mut holder, id) = hold_a_daemon()?;
+    // Ctrl-C reaches the whole foreground group. The warden is in none, so it lives to clean up.
+    let group = Pid::from_raw(i32::try_from(holder.id())?);
+    killpg(group, Signal::SIGINT)?;
+    holder.wait()?;
+    check_gone(&id);
+    Ok(())
+}
+
+#[test]
+fn after_a_killed_test_with_a_whole_cluster() -> anyhow::Result<()> {
+    require!(Fleet::need());
+    let (mut holder, id) = hold_a_bed(&["fleet"])?;
+    let left = Leftovers::of(&id);
+    for component in Component::ALL {
+        let name = component.program().file_name();
+        assert!(
+            left.processes
+                .iter()
+                .any(|process| process.command.contains(name)),
+            "no {name} in:\n{left}"
+        );
+    }
+    holder.kill()?;
+    holder.wait()?;
+    check_gone(&id);
+    Ok(())
+}
+
+#[test]
 fn after_a_killed_test() -> anyhow::Result<()> {
-    let (mut holder, id) = hold_a_bed()?;
+    let (mut holder, id) = hold_a_daemon()?;
     holder.kill()?;
     holder.wait()?;
     check_gone(&id);
@@ -111,7 +155,7 @@ fn after_a_killed_test() -> anyhow::Result<()> {
 
 #[test]
 fn after_a_killed_test_and_a_killed_warden() -> anyhow::Result<()> {
-    let (mut holder, id) = hold_a_bed()?;
+    let (mut holder, id) = hold_a_daemon()?;
     let left = Leftovers::of(&id);
     let is_warden = |command: &str| command.contains("testbed-warden serve");
     let warden = left
@@ -119,10 +163,7 @@ fn after_a_killed_test_and_a_killed_warden() -> anyhow::Result<()> {
         .iter()
         .find(|process| is_warden(&process.command))
         .context("a warden runs")?;
-    nix::sys::signal::kill(
-        nix::unistd::Pid::from_raw(warden.pid),
-        nix::sys::signal::Signal::SIGKILL,
-    )?;
+    kill(Pid::from_raw(warden.pid), Signal::SIGKILL)?;
     holder.kill()?;
     holder.wait()?;
     let swept = gpu_testbed::sweep()?;

@@ -14,3 +14,4 @@ mod page_server;
 mod postgres;
 mod prometheus;
 mod real_node;
+mod skipping;
