@@ -6,8 +6,11 @@
     reason = "an edge crate: it meets the driver, the kubelet and the network"
 )]
 
+pub mod api;
 pub mod collect;
 pub mod owners;
+pub mod page;
 pub mod readings;
+pub mod settings;
 pub mod snapshot;
 pub mod source;

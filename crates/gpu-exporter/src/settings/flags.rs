@@ -1,0 +1,163 @@
+//! Flags and environment, ours and those of dcgm-exporter where they have a meaning here. A flag wins over the environment,
+//! both win over the file, and the file wins over the default.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{ArgAction, Args, Parser, Subcommand};
+
+use super::dcgm::DcgmFlags;
+use super::duration;
+
+/// Every GPU metric of this node, attributed to the pod, container, slice or process that caused it.
+#[derive(Debug, Parser)]
+#[command(
+    name = "gpu-exporter",
+    version,
+    after_help = "Serves Prometheus text and OpenMetrics on http://ADDRESS/metrics and JSON on /api/v1/monitoring/gpu-metrics.\n\
+                  Flags and environment of dcgm-exporter are accepted where they have a meaning; the rest are named in the log."
+)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    #[command(flatten)]
+    pub flags: Flags,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Print the page of the exporter that runs on this machine (images have no curl)
+    Fetch {
+        /// What to fetch
+        #[arg(default_value = "/metrics")]
+        path: String,
+    },
+    /// Look at the driver, the kubelet and the permissions, and say what is wrong and how to mend it
+    Doctor,
+}
+
+/// One setting a field; `None` means that neither a flag nor the environment names it.
+#[derive(Debug, Default, Clone, Args)]
+pub struct Flags {
+    /// Collect once, print the page and end
+    #[arg(long)]
+    pub once: bool,
+    /// A file with settings, read again on SIGHUP and when it changes
+    #[arg(long, env = "GPU_EXPORTER_CONFIG_FILE", value_name = "FILE", global = true)]
+    pub config_file: Option<PathBuf>,
+    /// Where to listen
+    #[arg(short = 'a', long, visible_alias = "listen", env = "DCGM_EXPORTER_LISTEN", value_name = "ADDRESS", value_parser = listen_address, global = true)]
+    pub address: Option<SocketAddr>,
+    /// Listen on this port of all addresses
+    #[arg(long, env = "EXPORTER_PORT", value_name = "PORT", global = true)]
+    pub port: Option<u16>,
+    /// Where the page is
+    #[arg(long, env = "METRICS_PATH", value_name = "PATH", global = true)]
+    pub metrics_path: Option<String>,
+    /// Between two samples of what is cheap to read
+    #[arg(long, env = "SAMPLE_INTERVAL", value_name = "TIME", value_parser = duration::parse)]
+    pub sample_interval: Option<Duration>,
+    /// Between two readings of what is slow or costly
+    #[arg(long, env = "COLLECTION_INTERVAL", value_name = "TIME", value_parser = duration::parse)]
+    pub collection_interval: Option<Duration>,
+    /// dcgm-exporter's form of --collection-interval, in milliseconds
+    #[arg(short = 'c', long, env = "DCGM_EXPORTER_INTERVAL", value_name = "MILLISECONDS", value_parser = milliseconds)]
+    pub collect_interval: Option<Duration>,
+    /// The node's name in labels; the host name where it is not given
+    #[arg(long, env = "NODE_NAME", value_name = "NAME")]
+    pub node_name: Option<String>,
+    /// How much to log: error, warn, info, debug
+    #[arg(long, env = "LOG_LEVEL", value_name = "LEVEL", global = true)]
+    pub log_level: Option<String>,
+    /// How to log: text or json
+    #[arg(long, env = "DCGM_EXPORTER_LOG_FORMAT", value_name = "FORMAT", global = true)]
+    pub log_format: Option<String>,
+    /// dcgm-exporter's form of --log-level debug
+    #[arg(long, env = "DCGM_EXPORTER_DEBUG", action = ArgAction::SetTrue, global = true)]
+    pub debug: bool,
+    /// Names to publish: any of gpu, dcgm, nvidia_smi
+    #[arg(
+        long,
+        env = "GPU_EXPORTER_VOCABULARY",
+        value_name = "NAMES",
+        value_delimiter = ','
+    )]
+    pub vocabulary: Option<Vec<String>>,
+    /// Only these families, beside the default ones when given as +NAME
+    #[arg(
+        long,
+        env = "GPU_EXPORTER_FAMILIES",
+        value_name = "NAMES",
+        value_delimiter = ','
+    )]
+    pub families: Option<Vec<String>>,
+    /// dcgm-exporter's counters file: which of its families to publish
+    #[arg(short = 'f', long, env = "DCGM_EXPORTER_COLLECTORS", value_name = "FILE")]
+    pub collectors: Option<PathBuf>,
+    /// A label on every series, as NAME=VALUE (may be repeated)
+    #[arg(long, value_name = "NAME=VALUE", value_parser = label)]
+    pub label: Vec<(String, String)>,
+    /// The most series a page may have; what goes beyond is dropped and counted
+    #[arg(long, env = "GPU_EXPORTER_MAX_SERIES", value_name = "COUNT")]
+    pub max_series: Option<usize>,
+    /// Join with pods through the kubelet's socket: true or false; by default when the socket is there
+    #[arg(short = 'k', long, env = "DCGM_EXPORTER_KUBERNETES", value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]
+    pub kubernetes: Option<bool>,
+    /// The kubelet's pod-resources socket
+    #[arg(long, env = "DCGM_POD_RESOURCES_KUBELET_SOCKET", value_name = "SOCKET")]
+    pub pod_resources_kubelet_socket: Option<PathBuf>,
+    /// Further resource names that mean a GPU
+    #[arg(
+        long,
+        env = "NVIDIA_RESOURCE_NAMES",
+        value_name = "NAMES",
+        value_delimiter = ','
+    )]
+    pub nvidia_resource_names: Option<Vec<String>>,
+    /// Where /proc of the host is
+    #[arg(long = "path.procfs", env = "GPU_EXPORTER_PROCFS", value_name = "DIR")]
+    pub path_procfs: Option<PathBuf>,
+    /// Where /sys of the host is
+    #[arg(long = "path.sysfs", env = "GPU_EXPORTER_SYSFS", value_name = "DIR")]
+    pub path_sysfs: Option<PathBuf>,
+    /// NVIDIA's management library, where it is not in one of the usual places
+    #[arg(long, env = "GPU_EXPORTER_NVML_LIBRARY", value_name = "FILE")]
+    pub nvml_library: Option<PathBuf>,
+    /// TLS and passwords, in the format of Prometheus' exporters
+    #[arg(long, env = "DCGM_EXPORTER_WEB_CONFIG_FILE", value_name = "FILE")]
+    pub web_config_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub dcgm: DcgmFlags,
+}
+
+fn milliseconds(text: &str) -> Result<Duration, String> {
+    let number: u64 = text
+        .parse()
+        .map_err(|_| format!("`{text}` is not a number of milliseconds"))?;
+    Ok(Duration::from_millis(number))
+}
+
+/// `:9400`, `9400` and `0.0.0.0:9400` are all in use.
+pub(super) fn listen_address(text: &str) -> Result<SocketAddr, String> {
+    let whole = match text.strip_prefix(':') {
+        Some(port) => format!("[::]:{port}"),
+        None if text.bytes().all(|byte| byte.is_ascii_digit()) => format!("[::]:{text}"),
+        None => text.replace("localhost:", "127.0.0.1:"),
+    };
+    whole
+        .parse()
+        .map_err(|_| format!("`{text}` is not an address; write `:9400` or `127.0.0.1:9400`"))
+}
+
+fn label(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text
+        .split_once('=')
+        .ok_or_else(|| format!("`{text}` has no `=`; write NAME=VALUE"))?;
+    if !gpu_exposition::is_label_name(name) {
+        return Err(format!(
+            "`{name}` is not a label name; use letters, digits and `_`"
+        ));
+    }
+    Ok((name.to_owned(), value.to_owned()))
+}

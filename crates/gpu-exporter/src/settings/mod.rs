@@ -1,0 +1,278 @@
+//! What the exporter is told: flags, environment and file become one checked value. A value that is wrong is refused with
+//! its name and the fix; on a reload the old value then stays.
+
+mod dcgm;
+pub mod duration;
+mod file;
+mod flags;
+
+pub use dcgm::{DcgmFlags, WithoutMeaning};
+pub use file::{FileError, FileSettings, parse_yaml, read_text, read_yaml};
+pub use flags::{Cli, Command, Flags};
+
+use std::collections::BTreeSet;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::page::{
+    CountersError, CountersFile, FamilyChoice, LabelChoice, PageSettings, SeriesCap,
+    SettingsError as PageError, StaticLabels, Vocabulary, parse_vocabularies,
+};
+
+/// dcgm-exporter's port, which scrape configurations already name.
+const PORT: u16 = 9400;
+/// Below this the driver is busy answering us; above an hour a counter is no longer a measurement.
+const SHORTEST_SAMPLE: Duration = Duration::from_millis(100);
+const LONGEST_INTERVAL: Duration = Duration::from_secs(3600);
+
+/// Everything that is settled before anything starts.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    pub address: SocketAddr,
+    pub metrics_path: String,
+    pub sample_interval: Duration,
+    pub collection_interval: Duration,
+    pub node: String,
+    pub log_level: String,
+    pub log_format: String,
+    pub page: PageSettings,
+    pub kubernetes: Kubernetes,
+    pub kubelet_socket: PathBuf,
+    pub resource_names: Vec<String>,
+    pub procfs: PathBuf,
+    pub sysfs: PathBuf,
+    pub nvml_library: Option<PathBuf>,
+    pub web_config_file: Option<PathBuf>,
+}
+
+/// Whether pods are looked up at the kubelet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kubernetes {
+    Off,
+    On,
+    /// When the kubelet's socket is there.
+    WhenPresent,
+}
+
+/// Why the settings were refused.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsError {
+    #[error(transparent)]
+    File(#[from] FileError),
+    #[error("setting `{name}`: {problem}")]
+    Value { name: &'static str, problem: String },
+    #[error("setting of the page: {0}")]
+    Page(#[from] PageError),
+    #[error("counters file `{path}`")]
+    Counters { path: PathBuf, source: CountersError },
+}
+
+impl Settings {
+    /// Puts flags, environment (already in the flags) and file together; `host` is the machine's own name.
+    pub fn resolve(flags: &Flags, host: &str) -> Result<Self, SettingsError> {
+        let file = match &flags.config_file {
+            Some(path) => read_yaml(path)?,
+            None => FileSettings::default(),
+        };
+        let metrics_path = flags
+            .metrics_path
+            .clone()
+            .or_else(|| file.metrics_path.clone())
+            .unwrap_or_else(|| "/metrics".to_owned());
+        if !metrics_path.starts_with('/') || metrics_path.contains(['?', '#', '{', '}', ' ']) {
+            let problem =
+                format!("`{metrics_path}` is not a path; write one that begins with `/`, such as `/metrics`");
+            return Err(SettingsError::Value {
+                name: "metrics-path",
+                problem,
+            });
+        }
+        let log_level = if flags.debug {
+            Some("debug".to_owned())
+        } else {
+            flags.log_level.clone()
+        };
+        Ok(Self {
+            address: address(flags, &file)?,
+            metrics_path,
+            sample_interval: sample_interval(flags, &file)?,
+            collection_interval: collection_interval(flags, &file)?,
+            node: flags
+                .node_name
+                .clone()
+                .or_else(|| file.node_name.clone())
+                .unwrap_or_else(|| host.to_owned()),
+            log_level: log_level
+                .or_else(|| file.log_level.clone())
+                .unwrap_or_else(|| "info".to_owned()),
+            log_format: flags
+                .log_format
+                .clone()
+                .or_else(|| file.log_format.clone())
+                .unwrap_or_else(|| "text".to_owned()),
+            page: page(flags, &file)?,
+            kubernetes: match flags.kubernetes.or(file.kubernetes) {
+                Some(true) => Kubernetes::On,
+                Some(false) => Kubernetes::Off,
+                None => Kubernetes::WhenPresent,
+            },
+            kubelet_socket: flags
+                .pod_resources_kubelet_socket
+                .clone()
+                .or_else(|| file.pod_resources_kubelet_socket.clone())
+                .unwrap_or_else(|| PathBuf::from(gpu_kubelet::podresources::SOCKET)),
+            resource_names: flags
+                .nvidia_resource_names
+                .clone()
+                .or_else(|| file.nvidia_resource_names.clone())
+                .unwrap_or_default(),
+            procfs: flags
+                .path_procfs
+                .clone()
+                .unwrap_or_else(|| PathBuf::from("/proc")),
+            sysfs: flags.path_sysfs.clone().unwrap_or_else(|| PathBuf::from("/sys")),
+            nvml_library: flags.nvml_library.clone().or_else(|| file.nvml_library.clone()),
+            web_config_file: flags
+                .web_config_file
+                .clone()
+                .or_else(|| file.web_config_file.clone()),
+        })
+    }
+
+    /// What cannot change while the program runs; a reload that asks for it is refused with these words.
+    pub fn fixed_difference(&self, other: &Self) -> Option<&'static str> {
+        let differences = [
+            ("address", self.address != other.address),
+            ("metrics-path", self.metrics_path != other.metrics_path),
+            ("node-name", self.node != other.node),
+            ("sample-interval", self.sample_interval != other.sample_interval),
+            (
+                "collection-interval",
+                self.collection_interval != other.collection_interval,
+            ),
+            ("log-level", self.log_level != other.log_level),
+            ("log-format", self.log_format != other.log_format),
+            ("kubernetes", self.kubernetes != other.kubernetes),
+            (
+                "pod-resources-kubelet-socket",
+                self.kubelet_socket != other.kubelet_socket,
+            ),
+            (
+                "nvidia-resource-names",
+                self.resource_names != other.resource_names,
+            ),
+            ("nvml-library", self.nvml_library != other.nvml_library),
+            ("web-config-file", self.web_config_file != other.web_config_file),
+        ];
+        differences
+            .into_iter()
+            .find(|(_, differs)| *differs)
+            .map(|(name, _)| name)
+    }
+}
+
+fn address(flags: &Flags, file: &FileSettings) -> Result<SocketAddr, SettingsError> {
+    let written = match &file.address {
+        Some(text) => {
+            let parsed = flags::listen_address(text);
+            Some(parsed.map_err(|problem| SettingsError::Value {
+                name: "address",
+                problem,
+            })?)
+        }
+        None => None,
+    };
+    let mut address = flags
+        .address
+        .or(written)
+        .unwrap_or(SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), PORT));
+    if let Some(port) = flags.port {
+        address.set_port(port);
+    }
+    Ok(address)
+}
+
+fn sample_interval(flags: &Flags, file: &FileSettings) -> Result<Duration, SettingsError> {
+    let name = "sample-interval";
+    let interval = flags.sample_interval.map_or_else(
+        || from_file(name, file.sample_interval.as_ref()),
+        |time| Ok(Some(time)),
+    )?;
+    bounded(name, interval.unwrap_or(Duration::from_secs(1)))
+}
+
+fn collection_interval(flags: &Flags, file: &FileSettings) -> Result<Duration, SettingsError> {
+    let name = "collection-interval";
+    let flag = flags.collection_interval.or(flags.collect_interval);
+    let interval = flag.map_or_else(
+        || from_file(name, file.collection_interval.as_ref()),
+        |time| Ok(Some(time)),
+    )?;
+    bounded(name, interval.unwrap_or(Duration::from_secs(30)))
+}
+
+fn from_file(name: &'static str, text: Option<&file::Text>) -> Result<Option<Duration>, SettingsError> {
+    let refused = |error: duration::DurationError| SettingsError::Value {
+        name,
+        problem: error.to_string(),
+    };
+    text.map(|text| duration::parse(&text.to_string()))
+        .transpose()
+        .map_err(refused)
+}
+
+fn bounded(name: &'static str, interval: Duration) -> Result<Duration, SettingsError> {
+    if (SHORTEST_SAMPLE..=LONGEST_INTERVAL).contains(&interval) {
+        return Ok(interval);
+    }
+    let problem = format!("{interval:?} is out of bounds; use 100 ms to one hour");
+    Err(SettingsError::Value { name, problem })
+}
+
+fn page(flags: &Flags, file: &FileSettings) -> Result<PageSettings, SettingsError> {
+    let default = PageSettings::default();
+    let vocabularies: BTreeSet<Vocabulary> = match flags.vocabulary.as_ref().or(file.vocabulary.as_ref()) {
+        Some(names) => parse_vocabularies(&names.join(","))?,
+        None => default.vocabularies,
+    };
+    let families = match flags.families.as_ref().or(file.families.as_ref()) {
+        Some(names) => FamilyChoice::parse(&names.join(","))?,
+        None => default.families,
+    };
+    let counters = match flags.collectors.as_ref().or(file.collectors.as_ref()) {
+        Some(path) => {
+            let refused = |source| SettingsError::Counters {
+                path: path.clone(),
+                source,
+            };
+            Some(CountersFile::parse(&read_text(path)?).map_err(refused)?)
+        }
+        None => None,
+    };
+    let of_file = file
+        .static_labels
+        .iter()
+        .flatten()
+        .map(|(name, value)| format!("{name}={value}"));
+    let of_flags = flags.label.iter().map(|(name, value)| format!("{name}={value}"));
+    let labels: Vec<String> = of_file.chain(of_flags).collect();
+    Ok(PageSettings {
+        vocabularies,
+        families,
+        labels: file
+            .labels
+            .as_ref()
+            .map_or(default.labels, |names| LabelChoice::parse(&names.join(","))),
+        dcgm: dcgm::style(&flags.dcgm, file),
+        counters,
+        static_labels: StaticLabels::parse(labels.iter().map(String::as_str))?,
+        series_cap: flags
+            .max_series
+            .or(file.max_series)
+            .map_or(Ok(default.series_cap), SeriesCap::new)?,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,102 @@
+//! Which of flag, environment and file wins, and what is refused with which words.
+
+use std::time::Duration;
+
+use clap::Parser;
+
+use super::{Cli, Kubernetes, Settings, SettingsError};
+
+fn resolve(arguments: &[&str]) -> Result<Settings, SettingsError> {
+    let cli = Cli::parse_from(std::iter::once("gpu-exporter").chain(arguments.iter().copied()));
+    Settings::resolve(&cli.flags, "host-a")
+}
+
+/// A settings file that vanishes with the value.
+fn file(text: &str) -> tempfile::NamedTempFile {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), text).unwrap();
+    file
+}
+
+#[test]
+fn defaults_are_those_of_the_contract() {
+    let settings = resolve(&[]).unwrap();
+    assert_eq!(settings.address.port(), 9400);
+    assert_eq!(settings.metrics_path, "/metrics");
+    assert_eq!(settings.sample_interval, Duration::from_secs(1));
+    assert_eq!(settings.collection_interval, Duration::from_secs(30));
+    assert_eq!(settings.node, "host-a");
+    assert_eq!(settings.kubernetes, Kubernetes::WhenPresent);
+}
+
+#[test]
+fn flags_win_over_the_file() {
+    let file =
+        file("collection-interval: 60\nsample-interval: 500ms\nnode-name: from-file\nkubernetes: false\n");
+    let path = file.path().to_str().unwrap();
+    let settings = resolve(&["--config-file", path, "--node-name", "from-flag", "-c", "10000"]).unwrap();
+    assert_eq!(settings.node, "from-flag");
+    assert_eq!(settings.collection_interval, Duration::from_secs(10));
+    assert_eq!(settings.sample_interval, Duration::from_millis(500));
+    assert_eq!(settings.kubernetes, Kubernetes::Off);
+}
+
+#[test]
+fn switches_of_dcgm_exporter_are_taken() {
+    let words = [
+        "-a",
+        ":9500",
+        "-k",
+        "-o",
+        "--remote-hostengine-info",
+        "localhost:5555",
+        "--devices",
+        "f",
+    ];
+    let cli = Cli::parse_from(std::iter::once("gpu-exporter").chain(words));
+    let settings = Settings::resolve(&cli.flags, "host-a").unwrap();
+    assert_eq!(settings.address.to_string(), "[::]:9500");
+    assert_eq!(settings.kubernetes, Kubernetes::On);
+    assert_eq!(cli.flags.dcgm.without_meaning.given(), ["remote-hostengine-info"]);
+}
+
+#[track_caller]
+fn refused(arguments: &[&str], words: &[&str]) {
+    let error = resolve(arguments).expect_err("these settings must be refused");
+    let text = format!("{error}");
+    for word in words {
+        assert!(text.contains(word), "{text:?} does not say {word:?}");
+    }
+}
+
+#[test]
+fn wrong_values_are_named() {
+    refused(&["--sample-interval", "1ms"], &["sample-interval", "100 ms"]);
+    refused(&["--metrics-path", "metrics"], &["metrics-path", "/metrics"]);
+    refused(&["--vocabulary", "gpu,foo"], &["foo", "nvidia_smi"]);
+    refused(&["--label", "uuid=1"], &["uuid"]);
+    refused(&["--max-series", "3"], &["3"]);
+    refused(&["--config-file", "/does/not/exist"], &["/does/not/exist"]);
+}
+
+#[test]
+fn a_typo_in_the_file_is_refused_with_its_name() {
+    let file = file("colection-interval: 60\n");
+    refused(
+        &["--config-file", file.path().to_str().unwrap()],
+        &["colection-interval"],
+    );
+}
+
+#[test]
+fn what_needs_a_new_process_is_known() {
+    let before = resolve(&[]).unwrap();
+    assert_eq!(
+        before.fixed_difference(&resolve(&["--label", "team=a"]).unwrap()),
+        None
+    );
+    assert_eq!(
+        before.fixed_difference(&resolve(&["--port", "1"]).unwrap()),
+        Some("address")
+    );
+}
