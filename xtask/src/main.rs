@@ -6,6 +6,9 @@
     reason = "an edge crate: it runs cargo, git and the package managers"
 )]
 
+#[expect(unreachable_pub, reason = "the file is part of a library too")]
+#[path = "../../crates/gpu-testbed/src/cache_layout.rs"]
+mod cache_layout;
 mod check;
 mod prepare;
 mod run_tests;

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
+use crate::cache_layout::{self, ProgramSet};
 use crate::shell;
 use crate::workspace;
 
@@ -30,10 +31,13 @@ pub(crate) fn run() -> Result<()> {
         }
     };
     attempt("the system packages", apt::install());
-    for set in go::sets(&root)? {
-        attempt(&set.label(), set.build(&cache));
+    for set in ProgramSet::ALL {
+        let outcome = match set {
+            ProgramSet::Kubernetes | ProgramSet::Helm => go::build(&root, &cache, set),
+            ProgramSet::Moto => python::install(&root, &cache),
+        };
+        attempt(set.name(), outcome);
     }
-    attempt("the Python servers", python::install(&root, &cache));
     if !missing.is_empty() {
         eprintln!(
             "going on without {}: the tests that need it will say so",
@@ -43,25 +47,21 @@ pub(crate) fn run() -> Result<()> {
     Ok(())
 }
 
-/// `GPU_TESTBED_CACHE`, or a directory of ours below the user's cache directory.
+/// The directory in which test programs are kept, made where it is missing.
 pub(crate) fn cache_directory() -> Result<PathBuf> {
-    let named = std::env::var_os("GPU_TESTBED_CACHE").map(PathBuf::from);
-    let directory = match named {
-        Some(directory) => directory,
-        None => user_cache()?.join("gpu-autoscaler-testbed"),
-    };
+    let directory = cache_layout::cache_directory()
+        .context("neither GPU_TESTBED_CACHE, XDG_CACHE_HOME nor HOME is set")?;
     std::fs::create_dir_all(&directory)
         .with_context(|| format!("failed to create the cache directory `{}`", directory.display()))?;
     Ok(directory)
 }
 
-fn user_cache() -> Result<PathBuf> {
-    if let Some(directory) = std::env::var_os("XDG_CACHE_HOME").filter(|value| !value.is_empty()) {
-        return Ok(PathBuf::from(directory));
-    }
-    let home =
-        std::env::var_os("HOME").context("neither GPU_TESTBED_CACHE, XDG_CACHE_HOME nor HOME is set")?;
-    Ok(Path::new(&home).join(".cache"))
+/// Where a set lies: above its `bin`.
+fn set_directory(cache: &Path, set: ProgramSet) -> Result<PathBuf> {
+    let programs = set
+        .programs_in(cache)
+        .with_context(|| format!("{} has no pinned version", set.name()))?;
+    Ok(programs.parent().unwrap_or(cache).to_path_buf())
 }
 
 /// Builds a set in place and marks it as finished at the end, so that an interrupted build is done again. In place,

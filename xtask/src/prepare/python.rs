@@ -3,22 +3,18 @@
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
 
-use super::build_once;
+use super::{build_once, set_directory};
+use crate::cache_layout::ProgramSet;
 use crate::shell;
 
-/// Installs `testbed/tools/python/requirements.txt`; the first pinned package names the set.
+/// Installs `testbed/tools/python/requirements.txt`.
 pub(super) fn install(root: &Path, cache: &Path) -> Result<()> {
     let requirements = root.join("testbed/tools/python/requirements.txt");
-    let text = std::fs::read_to_string(&requirements)
-        .with_context(|| format!("failed to read `{}`", requirements.display()))?;
-    let Some((name, version)) = first_pin(&text) else {
-        bail!("`{}` pins no package as `name==version`", requirements.display());
-    };
-    let target = cache.join(format!("{name}-{version}"));
+    let target = set_directory(cache, ProgramSet::Moto)?;
     build_once(
-        &format!("installing {name} {version} into a virtual environment"),
+        "installing moto into a virtual environment",
         &target,
         |directory| make_environment(directory, &requirements),
     )
@@ -40,12 +36,4 @@ fn make_environment(environment: &Path, requirements: &Path) -> Result<()> {
             ])
             .arg(requirements),
     )
-}
-
-fn first_pin(requirements: &str) -> Option<(&str, &str)> {
-    requirements
-        .lines()
-        .filter(|line| !line.trim_start().starts_with('#'))
-        .find_map(|line| line.split_once("=="))
-        .map(|(name, version)| (name.split('[').next().unwrap_or(name).trim(), version.trim()))
 }
