@@ -10,6 +10,7 @@ mod gauges;
 mod gpm;
 mod links;
 mod mig;
+mod others;
 mod processes;
 mod system;
 

@@ -43,7 +43,7 @@ pub use gpm::{GpmMetric, GpmQuery, GpmSample, GpmSupport};
 pub use health::{EccCounter, EccKind, EccLocation, EccMode, EccState, RemappedRows, RetiredCause};
 pub use identity::{Architecture, Brand, ComputeCapability, Identity};
 pub use links::{
-    CommonAncestor, Direction, KibPerSecond, LinkError, LinkRemote, P2p, PcieLink, Peer, Switch as LinkState,
+    CommonAncestor, Direction, KibPerSecond, LinkError, LinkRemote, LinkState, P2p, PcieLink, Peer,
 };
 pub use load::LoadError;
 pub use mig::{MigAttributes, MigDevice, MigInstance, MigMode, Sliced};

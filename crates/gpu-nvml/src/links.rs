@@ -28,9 +28,9 @@ pub struct KibPerSecond(pub u32);
 
 /// Whether a link is up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Switch {
-    On,
-    Off,
+pub enum LinkState {
+    Up,
+    Down,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -110,10 +110,14 @@ impl Device {
         Ok(u32::try_from(count).unwrap_or(MOST_LINKS).min(MOST_LINKS))
     }
 
-    pub fn link_state(&self, link: u32) -> Answer<Switch> {
-        self.handle
-            .link_state(link)
-            .map(|state| if state == 0 { Switch::Off } else { Switch::On })
+    pub fn link_state(&self, link: u32) -> Answer<LinkState> {
+        self.handle.link_state(link).map(|state| {
+            if state == 0 {
+                LinkState::Down
+            } else {
+                LinkState::Up
+            }
+        })
     }
 
     pub fn link_version(&self, link: u32) -> Answer<u32> {

@@ -73,9 +73,11 @@ extern "C" fn nvmlSystemGetNVMLVersion(version: *mut c_char, length: c_uint) -> 
 
 #[unsafe(no_mangle)]
 extern "C" fn nvmlSystemGetCudaDriverVersion_v2(version: *mut c_int) -> nvmlReturn_t {
-    system("nvmlSystemGetCudaDriverVersion_v2", |world| {
-        store(version, world.scenario.cuda)
-    })
+    cuda_version("nvmlSystemGetCudaDriverVersion_v2", version)
+}
+
+pub(super) fn cuda_version(function: &'static str, version: *mut c_int) -> Code {
+    system(function, |world| store(version, world.scenario.cuda))
 }
 
 #[unsafe(no_mangle)]

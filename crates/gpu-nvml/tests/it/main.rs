@@ -17,3 +17,16 @@ mod mig;
 mod presets;
 mod processes;
 mod running;
+
+/// Workers move to threads of their own, and a session is shared by all of them.
+const _: fn() = || {
+    fn shared<T: Send + Sync>() {}
+    fn moved<T: Send>() {}
+    shared::<gpu_nvml::Nvml>();
+    shared::<gpu_nvml::Device>();
+    moved::<gpu_nvml::EventSet>();
+    moved::<gpu_nvml::GpmSample>();
+    moved::<gpu_nvml::GpmQuery>();
+    moved::<gpu_nvml::FieldBatch>();
+    moved::<gpu_nvml::ProcessList>();
+};

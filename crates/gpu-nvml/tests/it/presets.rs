@@ -166,8 +166,8 @@ fn every_value_comes_through_unchanged() {
             .map(|rows| (rows.uncorrectable, rows.pending)),
         (2, true),
     );
-    same(device.link_state(3), LinkState::Off);
-    same(device.link_state(4), LinkState::On);
+    same(device.link_state(3), LinkState::Down);
+    same(device.link_state(4), LinkState::Up);
     same(device.link_errors(0, LinkError::CrcFlit), 5);
     same(device.link_remote(5).map(|remote| remote.peer), Peer::Switch);
     same(device.mig_mode().map(|mode| mode.current), Sliced::No);
