@@ -1,5 +1,6 @@
 //! The one program of the test bed's own image. Without arguments it holds the namespaces of a pod until it is asked
-//! to end; as `answer PORT TEXT` it also answers every HTTP request with the text.
+//! to end; as `answer PORT TEXT` it also answers every HTTP request with the text; as `ask ADDRESS:PORT` it asks such
+//! a server once and prints the answer, since the image has no other program.
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,
@@ -7,11 +8,14 @@
 )]
 
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
 use nix::sys::signal::{SigSet, Signal};
+
+/// Everything it speaks to is on the same machine; one silent partner must not block the next for long.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 fn main() -> anyhow::Result<()> {
     // As the first process of a container it gets no default actions: what is not waited for is ignored.
@@ -31,7 +35,8 @@ fn main() -> anyhow::Result<()> {
             println!("answering on port {port}");
             std::thread::spawn(move || serve(&listener, &text));
         }
-        _ => bail!("usage: testbed-pause [answer PORT TEXT]"),
+        ["ask", address] => return ask(address),
+        _ => bail!("usage: testbed-pause [answer PORT TEXT | ask ADDRESS:PORT]"),
     }
     signals.wait().context("failed to wait for signals")?;
     Ok(())
@@ -45,8 +50,7 @@ fn serve(listener: &TcpListener, text: &str) {
 }
 
 fn answer(mut stream: TcpStream, text: &str) -> std::io::Result<()> {
-    // One client at a time: a silent one must not block the next for long.
-    stream.set_read_timeout(Some(Duration::from_secs(2)))?;
+    stream.set_read_timeout(Some(PATIENCE))?;
     let mut request = Vec::new();
     let mut piece = [0; 1024];
     while !request.ends_with(b"\r\n\r\n") && request.len() < 16 << 10 {
@@ -61,4 +65,22 @@ fn answer(mut stream: TcpStream, text: &str) -> std::io::Result<()> {
         stream,
         "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{text}"
     )
+}
+
+fn ask(address: &str) -> anyhow::Result<()> {
+    let to: SocketAddr = address
+        .parse()
+        .with_context(|| format!("`{address}` is no address with a port"))?;
+    let mut stream =
+        TcpStream::connect_timeout(&to, PATIENCE).with_context(|| format!("failed to reach {to}"))?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    // At once, because a server that speaks another language hangs up after the first bytes.
+    let request = format!("GET / HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes())?;
+    let mut answer = String::new();
+    stream
+        .read_to_string(&mut answer)
+        .with_context(|| format!("{to} broke off"))?;
+    println!("{answer}");
+    Ok(())
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::Context;
 
 use super::programs_of_ours::workspace_program;
-use super::sandbox::{KUBELET_ROOT, NODE_ADDRESS};
+use super::sandbox::{KUBELET_ROOT, NODE_ADDRESS, with_system_path};
 use super::settings::{self, NODE_NAME, SERVICE_RANGE};
 use crate::control_plane::{Component, ControlPlane, ControlPlaneOptions};
 use crate::{Bed, Part, PartSpec, Program, StopBy};
@@ -112,7 +112,7 @@ impl Parts {
     }
 
     fn start(&self, bed: &Bed, spec: PartSpec) -> anyhow::Result<()> {
-        let part = bed.spawn(spec)?;
+        let part = bed.spawn(with_system_path(spec))?;
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         running.insert(part.name().to_owned(), part);
         Ok(())

@@ -83,3 +83,6 @@ fn profile_directory() -> Option<PathBuf> {
         _ => Some(directory.to_owned()),
     }
 }
+
+#[cfg(test)]
+mod tests;

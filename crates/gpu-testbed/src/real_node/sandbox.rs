@@ -56,6 +56,16 @@ pub(super) async fn set_up(bed: &Bed, kubelet_root: &Path) -> anyhow::Result<()>
     Ok(())
 }
 
+/// The kubelet, kube-proxy and containerd start iptables, runc and others by name, and the path of a user who became
+/// root often lacks the directories of the administrator's programs.
+pub(super) fn with_system_path(spec: PartSpec) -> PartSpec {
+    let path = std::env::var("PATH").unwrap_or_default();
+    spec.env(
+        "PATH",
+        format!("{path}:/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"),
+    )
+}
+
 fn script(kubelet_root: &Path) -> String {
     let mut lines: Vec<String> = HIDDEN
         .iter()

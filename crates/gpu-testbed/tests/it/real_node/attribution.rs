@@ -3,18 +3,26 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Context, ensure};
+use gpu_kubelet::podresources::{AllocatableResourcesRequest, ContainerDevices, GetPodResourcesRequest};
 use gpu_testbed::real_node::{Health, NODE_NAME, Offers, RealNode, until};
 use gpu_testbed::require;
 use k8s_openapi::api::core::v1::Node;
 use kube::api::Api;
 
-use super::pods::{RUNS_WITHIN, TEST_WITHIN, run_pod};
+use super::pods::{RUNS_WITHIN, TEST_WITHIN, run_pod, shared_node, shared_node_alone};
 
 fn offered(resource: &str) -> BTreeSet<String> {
     Offers::of_every_kind()
         .devices(resource)
         .map(|(id, _)| id.to_owned())
         .collect()
+}
+
+/// All ids of some devices, sorted.
+fn device_ids<'a>(devices: impl Iterator<Item = &'a ContainerDevices>) -> Vec<String> {
+    let mut ids: Vec<String> = devices.flat_map(|devices| devices.device_ids.clone()).collect();
+    ids.sort();
+    ids
 }
 
 /// The program of a process and the variable by which a container knows its GPUs.
@@ -33,7 +41,7 @@ fn program_and_gpus(pid: i32) -> anyhow::Result<(String, Option<String>)> {
 #[tokio::test]
 async fn a_pod_with_a_gpu_is_a_real_container_that_the_kubelet_knows() -> anyhow::Result<()> {
     require!(RealNode::needs());
-    let node = RealNode::shared().await?;
+    let (node, _calm) = shared_node().await?;
     let work = async {
         let pod = run_pod(node, "one-gpu", Some(("nvidia.com/gpu", 1))).await?;
         let devices = pod.devices(node, "nvidia.com/gpu").await?;
@@ -41,6 +49,32 @@ async fn a_pod_with_a_gpu_is_a_real_container_that_the_kubelet_knows() -> anyhow
             devices.len() == 1 && offered("nvidia.com/gpu").contains(&devices[0]),
             "{devices:?}"
         );
+
+        // Asked for alone, or as a part of all that there is, the answer is the same.
+        let mut kubelet = node.pod_resources().await?;
+        let question = GetPodResourcesRequest {
+            pod_name: "one-gpu".into(),
+            pod_namespace: "default".into(),
+        };
+        let alone = kubelet
+            .get(question)
+            .await?
+            .into_inner()
+            .pod_resources
+            .context("the pod has resources")?;
+        assert_eq!(
+            device_ids(alone.containers.iter().flat_map(|container| &container.devices)),
+            devices
+        );
+        let all = kubelet
+            .get_allocatable_resources(AllocatableResourcesRequest {})
+            .await?
+            .into_inner();
+        let gpus = all
+            .devices
+            .iter()
+            .filter(|devices| devices.resource_name == "nvidia.com/gpu");
+        assert_eq!(device_ids(gpus), Vec::from_iter(offered("nvidia.com/gpu")));
 
         // The pod's own process and the one that holds its namespaces run on this machine, in groups named by the uid.
         let processes = node.processes_of_pod(&pod.uid);
@@ -69,7 +103,7 @@ async fn a_pod_with_a_gpu_is_a_real_container_that_the_kubelet_knows() -> anyhow
 #[tokio::test]
 async fn two_pods_share_one_gpu() -> anyhow::Result<()> {
     require!(RealNode::needs());
-    let node = RealNode::shared().await?;
+    let (node, _calm) = shared_node().await?;
     let work = async {
         let one = run_pod(node, "share-one", Some(("nvidia.com/gpu.shared", 1))).await?;
         let two = run_pod(node, "share-two", Some(("nvidia.com/gpu.shared", 1))).await?;
@@ -88,7 +122,7 @@ async fn two_pods_share_one_gpu() -> anyhow::Result<()> {
 #[tokio::test]
 async fn a_restart_of_the_kubelet_changes_no_answer() -> anyhow::Result<()> {
     require!(RealNode::needs());
-    let node = RealNode::shared().await?;
+    let (node, _alone) = shared_node_alone().await?;
     let work = async {
         let pod = run_pod(node, "restarted", Some(("nvidia.com/mig-1g.10gb", 1))).await?;
         let before = pod.devices(node, "nvidia.com/mig-1g.10gb").await?;
@@ -116,7 +150,7 @@ async fn a_restart_of_the_kubelet_changes_no_answer() -> anyhow::Result<()> {
 #[tokio::test]
 async fn an_unhealthy_device_is_not_on_offer() -> anyhow::Result<()> {
     require!(RealNode::needs());
-    let node = RealNode::shared().await?;
+    let (node, _alone) = shared_node_alone().await?;
     let work = async {
         let sick = "0000:0c:00.0";
         node.set_health(sick, Health::Unhealthy).await?;

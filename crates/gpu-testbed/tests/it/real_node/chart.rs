@@ -10,7 +10,7 @@ use gpu_testbed::{Bed, PartSpec, Program, require};
 use k8s_openapi::api::core::v1::{Pod, Service};
 use kube::api::{Api, ListParams};
 
-use super::pods::{RUNS_WITHIN, TEST_WITHIN};
+use super::pods::{RUNS_WITHIN, TEST_WITHIN, shared_node};
 
 /// helm works on local files here, without a cluster.
 const HELM_WITHIN: Duration = Duration::from_secs(60);
@@ -122,7 +122,7 @@ async fn ready_pods(pods: &Api<Pod>) -> anyhow::Result<Vec<String>> {
 async fn the_demo_runs_on_a_real_node() -> anyhow::Result<()> {
     require!(RealNode::needs(), Program::Helm);
     let program = workspace_program("gpu-autoscaler", "gpu-autoscaler")?;
-    let node = RealNode::shared().await?;
+    let (node, _calm) = shared_node().await?;
     let work = async {
         let image = "docker.io/gpu-autoscaler/gpu-autoscaler:under-test";
         let built = build_image(&ImageSpec::new(

@@ -93,6 +93,12 @@ async fn a_killed_test_leaves_nothing() -> anyhow::Result<()> {
     let mut holder = Command::new(env!("CARGO_BIN_EXE_testbed-up"))
         .arg("real-node")
         .env(REAL_NODE_ALLOWED, "1")
+        // Cargo has just built these for this very test.
+        .env("TESTBED_PAUSE_BIN", env!("CARGO_BIN_EXE_testbed-pause"))
+        .env(
+            "TESTBED_DEVICE_PLUGIN_BIN",
+            env!("CARGO_BIN_EXE_testbed-device-plugin"),
+        )
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()?;

@@ -8,12 +8,30 @@ use gpu_testbed::real_node::{PAUSE_IMAGE, RealNode, until};
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Api, DeleteParams, PostParams};
 use serde_json::json;
+use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// A pod of a local image runs in two seconds; a machine that starts a second node at the same time takes longer.
 pub(super) const RUNS_WITHIN: Duration = Duration::from_secs(60);
 
 /// A bound for one test with a real node, its start included.
 pub(super) const TEST_WITHIN: Duration = Duration::from_secs(240);
+
+/// Tests that change the shared node itself hold this alone: a pod that arrives while the kubelet has no devices is
+/// refused for good.
+static CALM: RwLock<()> = RwLock::const_new(());
+
+/// The shared node, for a test that only adds pods to it.
+pub(super) async fn shared_node() -> anyhow::Result<(&'static RealNode, RwLockReadGuard<'static, ()>)> {
+    let calm = CALM.read().await;
+    Ok((RealNode::shared().await?, calm))
+}
+
+/// The shared node, for a test that changes it and puts it back.
+pub(super) async fn shared_node_alone() -> anyhow::Result<(&'static RealNode, RwLockWriteGuard<'static, ()>)>
+{
+    let alone = CALM.write().await;
+    Ok((RealNode::shared().await?, alone))
+}
 
 /// A running pod of one container; it is deleted by [`RunningPod::delete`] or vanishes with the node.
 pub(super) struct RunningPod {

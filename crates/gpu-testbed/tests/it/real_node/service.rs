@@ -7,12 +7,12 @@ use k8s_openapi::api::core::v1::Service;
 use kube::api::{Api, DeleteParams, PostParams};
 use serde_json::json;
 
-use super::pods::{RUNS_WITHIN, TEST_WITHIN, run_pod};
+use super::pods::{RUNS_WITHIN, TEST_WITHIN, run_pod, shared_node};
 
 #[tokio::test]
 async fn a_service_address_leads_to_its_pod() -> anyhow::Result<()> {
     require!(RealNode::needs());
-    let node = RealNode::shared().await?;
+    let (node, _calm) = shared_node().await?;
     let work = async {
         let pod = run_pod(node, "served", None).await?;
         let direct = node.get(&format!("http://{}:8080/", pod.address)).await?;
@@ -34,6 +34,19 @@ async fn a_service_address_leads_to_its_pod() -> anyhow::Result<()> {
             Ok(())
         })
         .await?;
+        // From a pod, its own Service and the API server's are reached like any other.
+        let inside = node
+            .exec(
+                "default",
+                "served",
+                &["testbed-pause", "ask", &format!("{address}:80")],
+            )
+            .await?;
+        ensure!(inside.ends_with("served\n"), "{inside}");
+        let plain = node
+            .exec("default", "served", &["testbed-pause", "ask", "10.96.0.1:443"])
+            .await?;
+        ensure!(plain.contains("HTTP request to an HTTPS server"), "{plain}");
         services.delete("served", &DeleteParams::default()).await?;
         pod.delete(node).await
     };
@@ -43,7 +56,7 @@ async fn a_service_address_leads_to_its_pod() -> anyhow::Result<()> {
 #[tokio::test]
 async fn logs_and_commands_come_from_the_container() -> anyhow::Result<()> {
     require!(RealNode::needs());
-    let node = RealNode::shared().await?;
+    let (node, _calm) = shared_node().await?;
     let work = async {
         let pod = run_pod(node, "talkative", None).await?;
         let logs = node.logs("default", "talkative").await?;
