@@ -10,9 +10,14 @@
 //! - the kubelet's device checkpoint: pod uids. Without it they come from the names in `/var/log/pods`.
 //! - the host's control group tree: which pods have ended, which kubelets before 1.34 still list.
 
+pub mod answer;
 pub mod cgroup;
+pub mod checkpoint;
 pub mod device_id;
+pub mod host;
 pub mod join;
+pub mod names;
+pub mod processes;
 pub mod resources;
 
 use gpu_model::{ContainerName, Namespace, PodName, PodUid};
