@@ -4,7 +4,10 @@ mod bounds;
 mod listener;
 mod refusal;
 mod stall;
+#[cfg(feature = "tls")]
+mod tls;
 
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +15,7 @@ use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
@@ -22,6 +26,8 @@ use crate::{Chain, Shutdown};
 pub use listener::{BindError, Listener};
 pub use refusal::Refusal;
 use stall::ImpatientIo;
+#[cfg(feature = "tls")]
+pub use tls::{TlsSlot, serve_secured};
 
 /// What a server grants its clients.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,6 +73,25 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Serves `app` until the shutdown, then lets open requests end for at most [`Limits::drain_time`].
 pub async fn serve(listener: &Listener, app: Router, limits: &Limits, shutdown: &Shutdown) {
+    serve_prepared(listener, app, limits, shutdown, |stream| {
+        std::future::ready(Some(stream))
+    })
+    .await;
+}
+
+/// Serves every connection after `prepare` made a stream of it that speaks HTTP; the preparation runs in the
+/// connection's own task, so that a slow client delays nobody else.
+async fn serve_prepared<P, F, S>(
+    listener: &Listener,
+    app: Router,
+    limits: &Limits,
+    shutdown: &Shutdown,
+    prepare: P,
+) where
+    P: Fn(TcpStream) -> F,
+    F: Future<Output = Option<S>> + Send + 'static,
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
     let app = bounds::apply(app, limits);
     let slots = Arc::new(Semaphore::new(limits.connections));
     let mut connections = JoinSet::new();
@@ -75,7 +100,8 @@ pub async fn serve(listener: &Listener, app: Router, limits: &Limits, shutdown: 
             () = shutdown.triggered() => break,
             Some(_) = connections.join_next() => {}
             (stream, slot) = accept(listener, &slots) => {
-                connections.spawn(converse(stream, slot, app.clone(), limits.clone(), shutdown.clone()));
+                let prepared = prepare(stream);
+                connections.spawn(converse(prepared, slot, app.clone(), limits.clone(), shutdown.clone()));
             }
         }
     }
@@ -108,13 +134,18 @@ async fn accept(listener: &Listener, slots: &Arc<Semaphore>) -> (TcpStream, Owne
 }
 
 /// Speaks with one client until it leaves, breaks a limit, or the shutdown ends the conversation.
-async fn converse(
-    stream: TcpStream,
+async fn converse<S: AsyncRead + AsyncWrite + Unpin>(
+    prepared: impl Future<Output = Option<S>>,
     _slot: OwnedSemaphorePermit,
     app: Router,
     limits: Limits,
     shutdown: Shutdown,
 ) {
+    let stream = tokio::select! {
+        stream = prepared => stream,
+        () = shutdown.triggered() => None,
+    };
+    let Some(stream) = stream else { return };
     let io = TokioIo::new(ImpatientIo::new(stream, limits.stall_time));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())

@@ -22,7 +22,7 @@ pub mod tasks;
 pub use chain::Chain;
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use logging::{LogFormat, LogLevel, LoggingError, start_logging};
-pub use program::run;
+pub use program::{run, run_on_one_thread};
 pub use shutdown::Shutdown;
 pub use signals::{SignalError, stop_on_signals};
 pub use tasks::Tasks;
