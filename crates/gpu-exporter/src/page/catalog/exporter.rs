@@ -1,0 +1,91 @@
+//! What the exporter says of itself, whatever the vocabularies: these families are always on the page.
+
+use gpu_exposition::{FamilyMeta, MetricKind};
+
+/// The names of sources that are drivers; the others only help (the kubelet, the kernel log).
+pub const DRIVER_SOURCES: &[&str] = &["nvml", "amdgpu", "sim"];
+
+const fn family(name: &'static str, help: &'static str, kind: MetricKind) -> FamilyMeta<'static> {
+    FamilyMeta::new(name, help, kind)
+}
+
+use MetricKind::{Counter, Gauge, Info};
+
+pub(in crate::page) const BUILD_INFO: FamilyMeta<'_> =
+    family("gpu_exporter_build_info", "The running program.", Info);
+pub(in crate::page) const DCGM_UP: FamilyMeta<'_> = family(
+    "dcgm_up",
+    "Whether the driver answers: 1 if it does, 0 if not.",
+    Gauge,
+);
+pub(in crate::page) const SOURCE_UP: FamilyMeta<'_> = family(
+    "gpu_exporter_source_up",
+    "Whether the last attempt to read a source succeeded.",
+    Gauge,
+);
+pub(in crate::page) const SOURCE_AGE: FamilyMeta<'_> = family(
+    "gpu_exporter_source_age_seconds",
+    "Time since a source was last read with success.",
+    Gauge,
+)
+.with_unit("seconds");
+pub(in crate::page) const SOURCE_DURATION: FamilyMeta<'_> = family(
+    "gpu_exporter_source_duration_seconds",
+    "Time the last reading of a source took.",
+    Gauge,
+)
+.with_unit("seconds");
+pub(in crate::page) const SOURCE_ERRORS: FamilyMeta<'_> = family(
+    "gpu_exporter_source_errors_total",
+    "Failed readings of a source, by class.",
+    Counter,
+);
+pub(in crate::page) const DEVICE_ERRORS: FamilyMeta<'_> = family(
+    "gpu_exporter_device_errors_total",
+    "Failed readings of a GPU, by class.",
+    Counter,
+);
+pub(in crate::page) const REJECTED: FamilyMeta<'_> = family(
+    "gpu_exporter_rejected_values_total",
+    "Values of a GPU that could not be true and were refused.",
+    Counter,
+);
+pub(in crate::page) const RESTRICTED: FamilyMeta<'_> = family(
+    "gpu_exporter_value_restricted",
+    "Values that are withheld because other readings contradict them, by reason.",
+    Gauge,
+);
+pub(in crate::page) const COUNTERS_SKIPPED: FamilyMeta<'_> = family(
+    "gpu_exporter_counters_skipped",
+    "Entries of the counters file that this exporter cannot give.",
+    Gauge,
+);
+pub(in crate::page) const PAGE_SERIES: FamilyMeta<'_> =
+    family("gpu_exporter_page_series", "Series on this page.", Gauge);
+pub(in crate::page) const FAMILIES_DROPPED: FamilyMeta<'_> = family(
+    "gpu_exporter_families_dropped",
+    "Families left out of this page because it would exceed the series limit.",
+    Gauge,
+);
+pub(in crate::page) const SERIES_DROPPED: FamilyMeta<'_> = family(
+    "gpu_exporter_series_dropped_total",
+    "Series left out of the pages made so far because of the series limit.",
+    Counter,
+);
+
+/// All of them, in the order of the page.
+pub const SELF: &[FamilyMeta<'static>] = &[
+    BUILD_INFO,
+    DCGM_UP,
+    SOURCE_UP,
+    SOURCE_AGE,
+    SOURCE_DURATION,
+    SOURCE_ERRORS,
+    DEVICE_ERRORS,
+    REJECTED,
+    RESTRICTED,
+    COUNTERS_SKIPPED,
+    PAGE_SERIES,
+    FAMILIES_DROPPED,
+    SERIES_DROPPED,
+];

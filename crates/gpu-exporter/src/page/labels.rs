@@ -1,0 +1,154 @@
+//! The label sets of a node, rendered once and kept while devices, slices and holders stay the same, so that a page is
+//! written without building a single one.
+
+use std::collections::BTreeSet;
+
+use gpu_exposition::{LabelBlock, WriteError};
+use gpu_model::Vendor;
+
+use super::catalog::Vocabulary;
+use super::counters::IdentityLabel;
+use super::labeller::Labeller;
+use super::settings::PageSettings;
+use crate::readings::{SliceId, SliceReadings};
+use crate::snapshot::{DeviceSnapshot, HeldPart, Holder, NodeSnapshot};
+
+/// The labels of all devices in each vocabulary, by the device's place in the snapshot. A device that is listed twice, or
+/// that a vocabulary does not know, has none.
+#[derive(Debug, Default)]
+pub(super) struct NodeLabels {
+    gpu: Vec<Option<DeviceLabels>>,
+    dcgm: Vec<Option<DeviceLabels>>,
+    nvidia_smi: Vec<Option<DeviceLabels>>,
+    /// The operator's own, for series that concern no device.
+    pub(super) node: LabelBlock,
+}
+
+/// The labels of one device.
+#[derive(Debug)]
+pub(super) struct DeviceLabels {
+    pub(super) whole: Place,
+    /// By the slice's place in the readings; a repeated slice has none.
+    pub(super) slices: Vec<Option<Place>>,
+    pub(super) rest: LabelBlock,
+    /// By the holder's place in the snapshot; a container that holds the same part twice is there once.
+    pub(super) containers: Vec<Option<LabelBlock>>,
+    /// The device and its slices, with all that is known of them.
+    pub(super) infos: Vec<LabelBlock>,
+}
+
+/// A whole device or a slice.
+#[derive(Debug)]
+pub(super) struct Place {
+    pub(super) bare: LabelBlock,
+    /// With the owner, when there is exactly one.
+    pub(super) owned: Option<LabelBlock>,
+    pub(super) sharing: Sharing,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sharing {
+    /// Nobody or one container.
+    Exclusive,
+    Shared,
+}
+
+impl Place {
+    pub(super) fn of_holder(&self) -> &LabelBlock {
+        self.owned.as_ref().unwrap_or(&self.bare)
+    }
+}
+
+impl NodeLabels {
+    pub(super) fn new(
+        snapshot: &NodeSnapshot,
+        settings: &PageSettings,
+        dcgm_labels: &[IdentityLabel],
+    ) -> Result<Self, WriteError> {
+        let of = |vocabulary| -> Result<Vec<_>, WriteError> {
+            let labeller = Labeller {
+                vocabulary,
+                snapshot,
+                settings,
+                dcgm_labels,
+            };
+            let mut seen = BTreeSet::new();
+            let devices = snapshot.devices.iter();
+            devices
+                .map(|device| {
+                    let identity = &device.identity;
+                    let is_known = vocabulary == Vocabulary::Gpu || identity.vendor == Vendor::Nvidia;
+                    let is_new = seen.insert((identity.index, identity.uuid.as_str()));
+                    (is_known && is_new).then(|| labeller.device(device)).transpose()
+                })
+                .collect()
+        };
+        Ok(Self {
+            gpu: of(Vocabulary::Gpu)?,
+            dcgm: of(Vocabulary::Dcgm)?,
+            nvidia_smi: of(Vocabulary::NvidiaSmi)?,
+            node: LabelBlock::new(settings.static_labels.iter())?,
+        })
+    }
+
+    /// The labelled devices of a vocabulary.
+    pub(super) fn devices<'a>(
+        &'a self,
+        vocabulary: Vocabulary,
+        snapshot: &'a NodeSnapshot,
+    ) -> impl Iterator<Item = (&'a DeviceSnapshot, &'a DeviceLabels)> {
+        let labels = match vocabulary {
+            Vocabulary::Gpu => &self.gpu,
+            Vocabulary::Dcgm => &self.dcgm,
+            Vocabulary::NvidiaSmi => &self.nvidia_smi,
+        };
+        snapshot
+            .devices
+            .iter()
+            .zip(labels)
+            .filter_map(|(device, labels)| Some((device, labels.as_ref()?)))
+    }
+}
+
+/// Whether the labels of one snapshot fit another.
+pub(super) fn have_same_labels(one: &NodeSnapshot, other: &NodeSnapshot) -> bool {
+    let same_part = |a: &Holder, b: &Holder| {
+        (&a.namespace, &a.pod, &a.container, &a.uid, &a.part)
+            == (&b.namespace, &b.pod, &b.container, &b.uid, &b.part)
+    };
+    let same_slice =
+        |a: &SliceReadings, b: &SliceReadings| (a.id, &a.uuid, &a.profile) == (b.id, &b.uuid, &b.profile);
+    let same_device = |a: &DeviceSnapshot, b: &DeviceSnapshot| {
+        a.identity == b.identity
+            && a.readings.slices.len() == b.readings.slices.len()
+            && a.readings
+                .slices
+                .iter()
+                .zip(&b.readings.slices)
+                .all(|(a, b)| same_slice(a, b))
+            && a.holders.len() == b.holders.len()
+            && a.holders.iter().zip(&b.holders).all(|(a, b)| same_part(a, b))
+    };
+    (&one.node, one.origin, one.devices.len()) == (&other.node, other.origin, other.devices.len())
+        && one
+            .devices
+            .iter()
+            .zip(&other.devices)
+            .all(|(a, b)| same_device(a, b))
+}
+
+pub(super) fn who(holder: &Holder) -> (&str, &str, &str) {
+    (
+        holder.namespace.as_str(),
+        holder.pod.as_str(),
+        holder.container.as_str(),
+    )
+}
+
+/// The slice that a holder has, or has a share of.
+pub(super) fn held_slice(holder: &Holder) -> Option<SliceId> {
+    match &holder.part {
+        HeldPart::Slice(id) => Some(*id),
+        HeldPart::Whole | HeldPart::Replica(_) | HeldPart::Claim { .. } => holder.slice,
+    }
+}

@@ -1,0 +1,103 @@
+//! The settings worked out once: which families of which vocabulary, in which order, under which names.
+
+use std::borrow::Cow;
+
+use gpu_exposition::{FamilyMeta, MetricKind};
+
+use super::catalog::{FamilySpec, Tier, Vocabulary};
+use super::counters::{CountersFile, IdentityLabel};
+use super::settings::{PageSettings, Subset};
+
+/// What every page of these settings has in common.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) full: Vec<Chapter>,
+    pub(super) core: Vec<Chapter>,
+    pub(super) cap: usize,
+    /// The entries of a counters file that are not shown, if there is a file.
+    pub(super) skipped: Option<usize>,
+    pub(super) dcgm_labels: Vec<IdentityLabel>,
+}
+
+/// The families of one vocabulary.
+#[derive(Debug)]
+pub(super) struct Chapter {
+    pub(super) vocabulary: Vocabulary,
+    pub(super) families: Vec<Planned>,
+}
+
+/// A family under the name it has on the page.
+#[derive(Debug)]
+pub(super) struct Planned {
+    pub(super) spec: &'static FamilySpec,
+    name: Cow<'static, str>,
+    help: Cow<'static, str>,
+    kind: MetricKind,
+}
+
+impl Plan {
+    pub(super) fn new(settings: &PageSettings) -> Self {
+        let chapter = |&vocabulary: &Vocabulary| Chapter {
+            vocabulary,
+            families: match (vocabulary, &settings.counters) {
+                (Vocabulary::Dcgm, Some(file)) => of_file(file),
+                _ => of_catalogue(vocabulary, |spec| settings.families.takes(spec)),
+            },
+        };
+        Self {
+            full: settings.vocabularies.iter().map(chapter).collect(),
+            core: vec![Chapter {
+                vocabulary: Vocabulary::Gpu,
+                families: of_catalogue(Vocabulary::Gpu, |spec| spec.tier == Tier::Core),
+            }],
+            cap: settings.series_cap.get(),
+            skipped: settings.counters.as_ref().map(|file| file.skipped.len()),
+            dcgm_labels: match &settings.counters {
+                Some(file) => file.labels.clone(),
+                None => vec![IdentityLabel::driver_version()],
+            },
+        }
+    }
+
+    pub(super) fn chapters(&self, subset: Subset) -> &[Chapter] {
+        match subset {
+            Subset::Full => &self.full,
+            Subset::Core => &self.core,
+        }
+    }
+}
+
+impl Planned {
+    pub(super) fn meta(&self) -> FamilyMeta<'_> {
+        FamilyMeta {
+            name: &self.name,
+            help: &self.help,
+            kind: self.kind,
+            unit: self.spec.meta.unit,
+        }
+    }
+}
+
+fn of_catalogue(vocabulary: Vocabulary, takes: impl Fn(&FamilySpec) -> bool) -> Vec<Planned> {
+    let chosen = vocabulary.families().filter(|spec| takes(spec));
+    chosen
+        .map(|spec| Planned {
+            spec,
+            name: Cow::Borrowed(spec.meta.name),
+            help: Cow::Borrowed(spec.meta.help),
+            kind: spec.meta.kind,
+        })
+        .collect()
+}
+
+fn of_file(file: &CountersFile) -> Vec<Planned> {
+    let families = file.families.iter();
+    families
+        .map(|family| Planned {
+            spec: family.spec,
+            name: Cow::Owned(family.name.clone()),
+            help: Cow::Owned(family.help.clone()),
+            kind: family.kind,
+        })
+        .collect()
+}

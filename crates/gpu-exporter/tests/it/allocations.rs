@@ -1,0 +1,77 @@
+//! The exporter serves pages for years, so that neither a scrape nor a new page may allocate with the number of series.
+
+use std::sync::Arc;
+
+use allocation_counter::measure;
+use gpu_exporter::page::{Encoding, PageCache, PageRequest, PageSettings, Subset};
+use gpu_exporter::snapshot::NodeSnapshot;
+use gpu_exposition::Format;
+
+use crate::nodes;
+
+const SCRAPES: u64 = 20;
+
+/// Allocations of twenty scrapes in steady state, each of a new snapshot of the same node if `renewed`.
+fn allocations(node: NodeSnapshot, encoding: Encoding, renewed: Renewed) -> (u64, u64) {
+    let cache = PageCache::new(PageSettings::default());
+    let request = PageRequest {
+        format: Format::Text,
+        subset: Subset::Full,
+        encoding,
+    };
+    let snapshots: Vec<Arc<NodeSnapshot>> = (0..=SCRAPES)
+        .map(|at| {
+            let sequence = if renewed == Renewed::Yes { at } else { 0 };
+            Arc::new(NodeSnapshot {
+                sequence,
+                ..node.clone()
+            })
+        })
+        .collect();
+    assert!(cache.page(&snapshots[0], request).unwrap().as_ref().len() > 100);
+    let info = measure(|| {
+        for snapshot in &snapshots[1..] {
+            assert!(cache.page(snapshot, request).unwrap().as_ref().len() > 100);
+        }
+    });
+    (info.count_total, info.bytes_total)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Renewed {
+    Yes,
+    No,
+}
+
+#[test]
+fn a_scrape_allocates_nothing_however_many_series_there_are() {
+    for encoding in [Encoding::Plain, Encoding::Gzip] {
+        for node in [
+            nodes::no_gpu(),
+            nodes::sized(1, 0),
+            nodes::sized(8, 110),
+            nodes::sized(16, 250),
+        ] {
+            assert_eq!(allocations(node, encoding, Renewed::No), (0, 0));
+        }
+    }
+}
+
+#[test]
+fn a_new_page_of_the_same_node_allocates_nothing_either() {
+    for encoding in [Encoding::Plain, Encoding::Gzip] {
+        for node in [
+            nodes::no_gpu(),
+            nodes::sized(1, 0),
+            nodes::sized(8, 110),
+            nodes::sized(16, 250),
+        ] {
+            assert_eq!(allocations(node, encoding, Renewed::Yes), (0, 0));
+        }
+    }
+}
+
+#[test]
+fn the_counter_counts() {
+    assert!(measure(|| drop(std::hint::black_box(vec![1_u8; 100]))).count_total > 0);
+}

@@ -1,0 +1,73 @@
+//! What promtool says of the pages: nothing of our own names, and of inherited names only what is on the list.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use gpu_exporter::page::{FamilyChoice, PageSettings, Subset, Vocabulary, page_text};
+use gpu_exposition::Format;
+use gpu_testbed::Program;
+
+use crate::golden::{check, every_vocabulary};
+use crate::nodes;
+
+/// The findings of `promtool check metrics`, in order, each once.
+fn findings(page: &str) -> String {
+    let program = Program::Promtool.find().unwrap();
+    let mut promtool = Command::new(program)
+        .args(["check", "metrics"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    promtool.stdin.take().unwrap().write_all(page.as_bytes()).unwrap();
+    let output = promtool.wait_with_output().unwrap();
+    let mut lines: Vec<String> = [output.stdout, output.stderr]
+        .iter()
+        .flat_map(|text| {
+            String::from_utf8_lossy(text)
+                .lines()
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        })
+        .collect();
+    lines.sort();
+    lines.dedup();
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+#[test]
+fn our_own_names_are_clean() {
+    gpu_testbed::require!(Program::Promtool);
+    for (name, node) in nodes::all() {
+        let settings = PageSettings {
+            vocabularies: [Vocabulary::Gpu].into(),
+            families: FamilyChoice::all(),
+            ..PageSettings::default()
+        };
+        let page = page_text(&node, &settings, Format::Text, Subset::Full).unwrap();
+        assert_eq!(findings(&page), "", "{name}");
+    }
+}
+
+#[test]
+fn inherited_names_have_only_known_findings() {
+    gpu_testbed::require!(Program::Promtool);
+    let settings = PageSettings {
+        families: FamilyChoice::all(),
+        ..every_vocabulary()
+    };
+    let mut found = String::new();
+    for (_, node) in nodes::all() {
+        found.push_str(&findings(
+            &page_text(&node, &settings, Format::Text, Subset::Full).unwrap(),
+        ));
+    }
+    let mut lines: Vec<&str> = found.lines().collect();
+    lines.sort_unstable();
+    lines.dedup();
+    check(
+        "inherited-findings.txt",
+        &lines.iter().map(|line| format!("{line}\n")).collect::<String>(),
+    );
+}

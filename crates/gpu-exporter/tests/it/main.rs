@@ -1,0 +1,18 @@
+//! The exporter's pages and answers as the outside sees them: golden files, properties over random nodes, allocations.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    clippy::unwrap_used,
+    reason = "tests read golden files, start programs, and end at the first surprise"
+)]
+
+mod allocations;
+mod answers;
+mod arbitrary;
+mod cache;
+mod golden;
+mod lint;
+mod nodes;
+mod nvidia;
+mod pages;
+mod properties;
