@@ -129,6 +129,13 @@ impl Slot {
         }
     }
 
+    fn count(&mut self, readings: &DeviceReadings) {
+        self.shown.rejected_total += u64::from(readings.rejected);
+        for class in &readings.failed {
+            *self.shown.errors.entry(class).or_default() += 1;
+        }
+    }
+
     fn fail(&mut self, fault: DriverFault) {
         *self.shown.errors.entry(fault.class()).or_default() += 1;
         self.shown.state = match &fault {
@@ -154,7 +161,7 @@ fn run_fast(mut reader: Box<dyn DeviceReader>, slot: &(Mutex<Slot>, Condvar)) {
             }
             slot.inside_since = Some(Instant::now());
         }
-        buffer.rejected = 0;
+        buffer.start();
         let outcome = reader.read(&mut buffer);
         let now = Instant::now();
         let mut locked = lock(&slot.0);
@@ -167,7 +174,7 @@ fn run_fast(mut reader: Box<dyn DeviceReader>, slot: &(Mutex<Slot>, Condvar)) {
                     .sampled_at
                     .map(|before| now.saturating_duration_since(before));
                 totals::add(&mut locked.shown.totals, &buffer, elapsed);
-                locked.shown.rejected_total += u64::from(buffer.rejected);
+                locked.count(&buffer);
                 locked.shown.readings = Arc::new(buffer.clone());
                 locked.shown.sampled_at = Some(now);
                 locked.shown.state = DeviceState::Up;
@@ -183,12 +190,12 @@ fn run_fast(mut reader: Box<dyn DeviceReader>, slot: &(Mutex<Slot>, Condvar)) {
 fn run_slow(mut reader: Box<dyn DeviceReader>, slot: &(Mutex<Slot>, Condvar), interval: Duration) {
     let mut buffer = DeviceReadings::default();
     loop {
-        buffer.rejected = 0;
+        buffer.start();
         let outcome = reader.read(&mut buffer);
         let mut locked = lock(&slot.0);
         match outcome {
             Ok(()) => {
-                locked.shown.rejected_total += u64::from(buffer.rejected);
+                locked.count(&buffer);
                 locked.shown.slow = Arc::new(buffer.clone());
             }
             Err(fault) => *locked.shown.errors.entry(fault.class()).or_default() += 1,

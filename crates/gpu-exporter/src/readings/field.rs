@@ -112,6 +112,9 @@ fields! {
     PcieLinkWidthMax: Gauge 0.0, 64.0;
     PcieSentRate: Gauge 0.0, LINK_RATE;
     PcieReceivedRate: Gauge 0.0, LINK_RATE;
+    // The same over some milliseconds out of half a minute: a glimpse, never to be summed up.
+    PcieSentSample: Gauge 0.0, LINK_RATE;
+    PcieReceivedSample: Gauge 0.0, LINK_RATE;
     // Bytes over all links between GPUs, and the rates where only rates are given.
     LinkSentBytes: Counter 0.0, EXACT;
     LinkReceivedBytes: Counter 0.0, EXACT;

@@ -91,6 +91,18 @@ pub struct SliceReadings {
     pub values: Values,
 }
 
+impl SliceReadings {
+    /// Room for a slice, to be filled.
+    pub fn empty() -> Self {
+        Self {
+            id: SliceId { gi: 0, ci: 0 },
+            uuid: String::new(),
+            profile: String::new(),
+            values: Values::default(),
+        }
+    }
+}
+
 /// One link to another GPU or switch.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LinkReadings {
@@ -153,11 +165,19 @@ pub struct DeviceReadings {
     pub last_fault: Reading<u32>,
     /// How the device reaches the other devices of its node.
     pub peers: Vec<PeerPath>,
+    /// The class of each question that failed in this cycle.
+    pub failed: Vec<&'static str>,
     /// Numbers that could not be true and were refused in this cycle.
     pub rejected: u32,
 }
 
 impl DeviceReadings {
+    /// Forgets what was counted in the last cycle; the numbers stay until they are read again.
+    pub fn start(&mut self) {
+        self.rejected = 0;
+        self.failed.clear();
+    }
+
     /// Takes a number over and counts it when it is refused.
     pub fn set(&mut self, field: Field, reading: Reading<f64>) {
         if self.values.set(field, reading) == Accepted::OutOfRange {

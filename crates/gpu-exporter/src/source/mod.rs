@@ -1,6 +1,8 @@
 //! What the collector asks of a vendor's driver. One implementation a vendor; each runs on threads of its own, because
 //! any call may block for as long as the hardware likes.
 
+pub mod nvidia;
+
 use std::sync::Arc;
 use std::time::Duration;
 
