@@ -16,6 +16,7 @@ pub mod checkpoint;
 pub mod device_id;
 pub mod host;
 pub mod join;
+pub mod kubelet;
 pub mod names;
 pub mod processes;
 pub mod resources;
