@@ -15,6 +15,8 @@ const EDGES: &[&str] = &[
     "gpu-image",
     "gpu-kubelet",
     "gpu-node-agent",
+    "gpu-nvml",
+    "gpu-nvml-double",
     "gpu-runtime",
     "gpu-testbed",
     "xtask",

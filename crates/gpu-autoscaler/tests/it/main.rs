@@ -9,4 +9,5 @@
 mod command_line;
 mod pages;
 mod program;
+mod real_parts;
 mod stopping;
