@@ -11,6 +11,7 @@
 //! - the host's control group tree: which pods have ended, which kubelets before 1.34 still list.
 
 pub mod answer;
+pub mod assign;
 pub mod cgroup;
 pub mod checkpoint;
 pub mod device_id;

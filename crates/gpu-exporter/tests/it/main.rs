@@ -16,5 +16,6 @@ mod kubelet;
 mod lint;
 mod nodes;
 mod nvidia;
+mod owners;
 mod pages;
 mod properties;
