@@ -50,6 +50,13 @@ pub struct LeftProcess {
     pub command: String,
 }
 
+impl LeftProcess {
+    /// Whether it is a warden, which ends by itself after its clean-up.
+    pub fn is_warden(&self) -> bool {
+        self.command.contains("testbed-warden serve")
+    }
+}
+
 impl Leftovers {
     /// Everything of one bed, whether its owner lives or not.
     pub fn of(bed: &BedId) -> Self {
@@ -132,7 +139,7 @@ impl fmt::Display for Leftovers {
 pub fn sweep() -> anyhow::Result<Leftovers> {
     let deadline = Instant::now() + WARDEN_PATIENCE;
     let mut found = Leftovers::of_the_dead();
-    while !found.processes.is_empty() && Instant::now() < deadline {
+    while found.processes.iter().any(LeftProcess::is_warden) && Instant::now() < deadline {
         std::thread::sleep(POLL);
         found = Leftovers::of_the_dead();
     }

@@ -1,5 +1,6 @@
 //! Holds a test bed open for a person, or for a test that wants to see a bed's owner killed: it starts a command or a
-//! whole cluster on a bed, prints where the bed is, and ends with its standard input.
+//! whole cluster on a bed, prints where the bed is, and ends with its standard input. `sweep` removes
+//! what beds of killed tests left, and fails when it had to.
 #![allow(clippy::disallowed_methods, reason = "a program: it meets the world outside")]
 
 use std::io::{Read, Write};
@@ -32,6 +33,13 @@ fn main() -> anyhow::Result<()> {
                 &format!("export KUBECONFIG={}\n", kubeconfig.display()),
             )
         }
+        ["sweep"] => {
+            let found = gpu_testbed::sweep()?;
+            if !found.is_empty() {
+                bail!("beds of ended tests had left this, and now it is gone:\n{found}");
+            }
+            Ok(())
+        }
         _ => bail!(USAGE),
     }
 }
@@ -47,4 +55,4 @@ fn hold(bed: &Bed, hint: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-const USAGE: &str = "usage: testbed-up run PROGRAM [ARGUMENT...] | testbed-up fleet | testbed-up real-node";
+const USAGE: &str = "usage: testbed-up run PROGRAM [ARGUMENT...] | testbed-up fleet | testbed-up real-node | testbed-up sweep";

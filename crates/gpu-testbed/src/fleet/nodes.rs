@@ -34,6 +34,9 @@ pub const GROUP_LABEL: &str = "testbed.gpu-autoscaler.io/group";
 /// Where kubelets keep the leases of their nodes.
 const LEASE_NAMESPACE: &str = "kube-node-lease";
 
+/// The controller-manager changes a young node two or three times; each change may cost one attempt.
+const TAINT_ATTEMPTS: u32 = 10;
+
 /// The nodes of one test. They are deleted when it is dropped.
 pub struct NodeGroup {
     name: String,
@@ -114,25 +117,30 @@ impl NodeGroup {
 
     /// Marks a node as about to be taken back, as the named cloud's agent does.
     pub async fn spot_notice(&self, node: &str, notice: SpotNotice) -> Result<(), FleetError> {
-        match notice.taint() {
-            Some(taint) => {
-                let mut object = self
-                    .nodes()
-                    .get(node)
-                    .await
-                    .map_err(api(format!("read the node `{node}`")))?;
-                let spec = object.spec.get_or_insert_default();
-                spec.taints.get_or_insert_default().push(taint);
-                // With the version that was read, so that a change of the controller-manager in between is not lost.
-                self.nodes()
-                    .replace(node, &PostParams::default(), &object)
-                    .await
-                    .map_err(api(format!("taint the node `{node}`")))?;
-                Ok(())
-            }
-            None => {
-                let status = json!({"status": {"conditions": [notice.condition()]}});
-                self.patch_status(node, &status).await
+        let Some(taint) = notice.taint() else {
+            let status = json!({"status": {"conditions": [notice.condition()]}});
+            return self.patch_status(node, &status).await;
+        };
+        let mut attempt = 1;
+        loop {
+            let mut object = self
+                .nodes()
+                .get(node)
+                .await
+                .map_err(api(format!("read the node `{node}`")))?;
+            object
+                .spec
+                .get_or_insert_default()
+                .taints
+                .get_or_insert_default()
+                .push(taint.clone());
+            // With the version that was read, so that a change of the controller-manager in between is not lost.
+            match self.nodes().replace(node, &PostParams::default(), &object).await {
+                Ok(_) => return Ok(()),
+                Err(kube::Error::Api(status)) if status.code == 409 && attempt < TAINT_ATTEMPTS => {
+                    attempt += 1
+                }
+                Err(error) => return Err(api(format!("taint the node `{node}`"))(error)),
             }
         }
     }

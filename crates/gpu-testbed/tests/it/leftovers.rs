@@ -88,13 +88,18 @@ fn after_a_failed_test() -> anyhow::Result<()> {
 
 /// A process of its own, in a process group of its own, that holds a bed.
 fn hold_a_bed(words: &[&str]) -> anyhow::Result<(Child, BedId)> {
-    let mut holder = Command::new(env!("CARGO_BIN_EXE_testbed-up"))
-        .args(words)
+    let mut command = Command::new(env!("CARGO_BIN_EXE_testbed-up"));
+    hold_a_bed_by(command.args(words))
+}
+
+fn hold_a_bed_by(command: &mut Command) -> anyhow::Result<(Child, BedId)> {
+    let mut holder = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .process_group(0)
         .spawn()?;
-    let lines = BufReader::new(holder.stdout.take().context("the output is piped")?).lines();
+    // The pipe stays with the holder, which may have more to say and would fail if nobody listened.
+    let lines = BufReader::new(holder.stdout.as_mut().context("the output is piped")?).lines();
     for line in lines {
         if let Some(id) = line?
             .strip_prefix("bed ")
@@ -131,11 +136,15 @@ fn after_a_killed_test_with_a_whole_cluster() -> anyhow::Result<()> {
     let left = Leftovers::of(&id);
     for component in Component::ALL {
         let name = component.program().file_name();
+        let log = std::env::temp_dir()
+            .join(id.directory_name())
+            .join(format!("logs/{name}.log"));
         assert!(
             left.processes
                 .iter()
                 .any(|process| process.command.contains(name)),
-            "no {name} in:\n{left}"
+            "no {name} in:\n{left}\nits log:\n{}",
+            std::fs::read_to_string(log)?
         );
     }
     holder.kill()?;
@@ -157,11 +166,10 @@ fn after_a_killed_test() -> anyhow::Result<()> {
 fn after_a_killed_test_and_a_killed_warden() -> anyhow::Result<()> {
     let (mut holder, id) = hold_a_daemon()?;
     let left = Leftovers::of(&id);
-    let is_warden = |command: &str| command.contains("testbed-warden serve");
     let warden = left
         .processes
         .iter()
-        .find(|process| is_warden(&process.command))
+        .find(|process| process.is_warden())
         .context("a warden runs")?;
     kill(Pid::from_raw(warden.pid), Signal::SIGKILL)?;
     holder.kill()?;
@@ -203,5 +211,28 @@ fn a_bed_in_namespaces_of_its_own_leaves_nothing_either() -> anyhow::Result<()> 
     drop(bed);
     let left = Leftovers::of(&id);
     assert!(left.is_empty(), "this is left:\n{left}");
+    Ok(())
+}
+
+#[test]
+fn only_the_logs_stay_when_they_are_asked_for() -> anyhow::Result<()> {
+    let keeper = Bed::new()?;
+    let mut command = Command::new(env!("CARGO_BIN_EXE_testbed-up"));
+    command.args(["run", "/bin/sh", "-c", "echo last words; exec sleep 1000"]);
+    command.env("GPU_TESTBED_KEEP_LOGS", keeper.directory());
+    let (mut holder, id) = hold_a_bed_by(&mut command)?;
+    let log = std::env::temp_dir()
+        .join(id.directory_name())
+        .join("logs/command.log");
+    let deadline = Instant::now() + GONE_WITHIN;
+    while std::fs::read_to_string(&log)?.is_empty() {
+        assert!(Instant::now() < deadline, "the command says nothing");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    holder.kill()?;
+    holder.wait()?;
+    check_gone(&id);
+    let kept = std::fs::read_to_string(keeper.path(id.to_string()).join("command.log"))?;
+    assert_eq!(kept, "last words\n");
     Ok(())
 }

@@ -10,7 +10,8 @@ const TEST: &str = "fleet::scheduling::a_pod_of_another_scheduler_is_left_alone"
 /// Runs that test of this very binary where no program of Kubernetes can be found.
 fn run_without_kubernetes(skip_list: &std::path::Path, required: &str) -> std::io::Result<Output> {
     let nowhere = format!("/nonexistent-{}", free_port());
-    Command::new(std::env::current_exe()?)
+    // By the link of the kernel, because a build beside the tests may replace the file.
+    Command::new("/proc/self/exe")
         .args(["--exact", TEST, "--nocapture"])
         .env_remove("KUBEBUILDER_ASSETS")
         .env("GPU_TESTBED_CACHE", &nowhere)

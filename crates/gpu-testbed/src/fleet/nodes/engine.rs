@@ -306,3 +306,6 @@ impl Call {
         Some(self.key)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,11 +1,12 @@
 //! Nodes that fall silent, vanish or are about to be taken back.
 
+use gpu_testbed::fleet::TestNamespace;
 use gpu_testbed::fleet::nodes::{NodeSpec, SpotNotice};
 use gpu_testbed::{Fleet, eventually, require};
-use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::Api;
 
-use super::objects::{create, gpu_pod, in_phase};
+use super::objects::{create, gpu_pod, in_phase, node_of};
 use super::{SOON, WHOLE};
 
 fn ready_status(node: &Node) -> Option<&str> {
@@ -73,10 +74,7 @@ async fn a_spot_notice_keeps_the_scheduler_away() -> anyhow::Result<()> {
             let doomed = namespace.nodes().add(NodeSpec::new("doomed").gpus(8)).await?;
             create(&namespace, gpu_pod("first", 1)).await?;
             in_phase(&namespace, "first", "Running").await?;
-            eventually("the notice is set", SOON, || async {
-                Ok(namespace.nodes().spot_notice(&doomed, SpotNotice::Gcp).await.ok())
-            })
-            .await?;
+            namespace.nodes().spot_notice(&doomed, SpotNotice::Gcp).await?;
             namespace.nodes().spot_notice(&doomed, SpotNotice::Azure).await?;
             let node = nodes.get(&doomed).await?;
             assert!(
@@ -94,11 +92,36 @@ async fn a_spot_notice_keeps_the_scheduler_away() -> anyhow::Result<()> {
                     .any(|found| found.type_ == "PreemptScheduled" && found.status == "True")
             );
 
-            create(&namespace, gpu_pod("second", 1)).await?;
-            let refused = super::objects::event(&namespace, "second", "FailedScheduling").await?;
-            let message = refused.message.unwrap_or_default();
+            // The scheduler hears of the taint a moment later, so the first of these pods may still be bound.
+            let mut number = 0;
+            let message = eventually("the scheduler refuses a pod", SOON, || {
+                number += 1;
+                refusal(&namespace, format!("later-{number}"))
+            })
+            .await?;
             assert!(message.contains("untolerated taint"), "{message}");
             Ok(())
         })
         .await
+}
+
+/// Creates a pod and waits until the scheduler has bound it, or refused it with a message.
+async fn refusal(namespace: &TestNamespace, name: String) -> anyhow::Result<Option<String>> {
+    create(namespace, gpu_pod(&name, 1)).await?;
+    let pods = namespace.api::<Pod>();
+    eventually("the scheduler has seen the pod", SOON, || async {
+        let pod = pods.get(&name).await?;
+        if node_of(&pod).is_some() {
+            return Ok(Some(None));
+        }
+        let conditions = pod
+            .status
+            .and_then(|status| status.conditions)
+            .unwrap_or_default();
+        let refused = conditions
+            .into_iter()
+            .find(|found| found.reason.as_deref() == Some("Unschedulable"));
+        Ok(refused.map(|condition| condition.message))
+    })
+    .await
 }
