@@ -2,7 +2,7 @@
 
 use std::process::{Command, Output};
 
-use gpu_testbed::{Bed, Program, free_port};
+use gpu_testbed::{Bed, Need, Program, free_port, require};
 
 /// Any test that needs the API server will do.
 const TEST: &str = "fleet::scheduling::a_pod_of_another_scheduler_is_left_alone";
@@ -23,13 +23,13 @@ fn run_without_kubernetes(skip_list: &std::path::Path, required: &str) -> std::i
 
 #[test]
 fn a_missing_program_is_written_down_by_the_tests_name() -> anyhow::Result<()> {
-    if Program::KubeApiserver
-        .find()
-        .is_some_and(|file| file.starts_with("/usr"))
-    {
-        // Installed where no variable can hide it; then nothing can be missing.
-        return Ok(());
-    }
+    // Where it is installed for the whole system, no variable can hide it.
+    let installed = || {
+        Program::KubeApiserver
+            .find()
+            .is_some_and(|file| file.starts_with("/usr"))
+    };
+    require!(Need::that("a kube-apiserver that can be hidden", || !installed()));
     let bed = Bed::new()?;
     let list = bed.path("skipped");
     let output = run_without_kubernetes(&list, "")?;
