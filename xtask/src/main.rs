@@ -10,6 +10,7 @@
 #[path = "../../crates/gpu-testbed/src/cache_layout.rs"]
 mod cache_layout;
 mod check;
+mod image;
 mod prepare;
 mod run_tests;
 mod shell;
@@ -42,6 +43,8 @@ enum Command {
     Prepare,
     /// The long tier: million-case properties and long runs of the real programs
     Soak(soak::Options),
+    /// Pack a program into a container image, without a container engine
+    Image(image::Options),
     /// Rewrite golden files and other files that are made from code
     Bless,
 }
@@ -52,6 +55,7 @@ fn main() -> ExitCode {
         Command::Test(options) => run_tests::run(&options),
         Command::Prepare => prepare::run(),
         Command::Soak(options) => soak::run(&options),
+        Command::Image(options) => image::run(&options),
         Command::Bless => run_tests::bless(),
     };
     match outcome {

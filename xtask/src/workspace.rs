@@ -22,6 +22,11 @@ pub(crate) fn root() -> PathBuf {
         .to_path_buf()
 }
 
+/// Where cargo builds.
+pub(crate) fn target(root: &Path) -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
+}
+
 /// The packages of the workspace, by name.
 pub(crate) fn packages(root: &Path) -> Result<Vec<Package>> {
     let text = shell::read(shell::cargo(root).args(["metadata", "--format-version=1", "--no-deps"]))?;

@@ -3,18 +3,18 @@
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
-use super::program;
-use crate::shell;
+use crate::workspace;
 
-/// Asks the test bed's warden what is still there; the answer is a failure of the run.
-pub(super) fn check(root: &Path) -> Result<Option<String>> {
-    let warden = program(root, "testbed-warden");
-    if !warden.is_file() {
+/// Removes what beds without an owner left, and returns what it was: at the end of a run that is a failure.
+pub(super) fn sweep(root: &Path) -> Result<Option<String>> {
+    let testbed = workspace::target(root).join("debug/testbed-up");
+    if !testbed.is_file() {
         return Ok(None);
     }
-    let found = shell::read(Command::new(warden).arg("leftovers"))?;
-    let found = found.trim();
-    Ok((!found.is_empty()).then(|| format!("left behind by the test beds:\n{found}")))
+    let swept = Command::new(&testbed).arg("sweep").output();
+    let swept = swept.with_context(|| format!("failed to start `{}`", testbed.display()))?;
+    let words = String::from_utf8_lossy(&swept.stderr).trim().to_owned();
+    Ok((!swept.status.success()).then_some(words))
 }

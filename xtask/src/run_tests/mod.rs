@@ -5,7 +5,7 @@ mod binary;
 mod leftovers;
 mod report;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
@@ -35,6 +35,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     }
     let skipped = SkipList::create()?;
     let binaries = shell::step("building the tests", || binary::build(&root, &options.package))?;
+    if let Some(found) = leftovers::sweep(&root)? {
+        eprintln!("    an earlier run was killed: {found}");
+    }
     let mut report = Report::default();
     for (position, binary) in binaries.iter().enumerate() {
         eprintln!("==> [{}/{}] {}", position + 1, binaries.len(), binary.title());
@@ -45,7 +48,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         report.add(binary::documentation(&root)?);
     }
     report.skipped = skipped.read()?;
-    report.add_failure_if(leftovers::check(&root)?);
+    report.add_failure_if(leftovers::sweep(&root)?);
     eprintln!("    the whole run took {:.0} s", started.elapsed().as_secs_f64());
     report.print();
     if report.failed() > 0 {
@@ -92,10 +95,4 @@ impl Drop for SkipList {
         // A file of a few bytes in the temporary directory; failing over it would hide the result of the run.
         let _ = std::fs::remove_file(&self.path);
     }
-}
-
-/// Where the programs of the development build lie.
-fn program(root: &Path, name: &str) -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    target.join("debug").join(name)
 }
