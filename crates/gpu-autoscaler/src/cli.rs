@@ -8,9 +8,9 @@ use gpu_runtime::{LogFormat, LogLevel};
 
 const TRY_IT: &str = "\
 Try it, with no GPU and no cluster:
-  gpu-autoscaler demo                   a simulated fleet of 12 nodes and 96 GPUs on http://127.0.0.1:8080
-  gpu-autoscaler demo --nodes 100       a larger one
-  gpu-autoscaler demo --help            all its settings
+  gpu-autoscaler demo               96 simulated GPUs on http://127.0.0.1:8080
+  gpu-autoscaler demo --nodes 100   a larger fleet
+  gpu-autoscaler demo --help        all its settings
 
 Exit codes: 0 done, 1 failed, 2 wrong usage.";
 
@@ -22,6 +22,7 @@ pub(crate) struct Cli {
     #[arg(
         long,
         global = true,
+        help_heading = "Logging",
         value_name = "LEVEL",
         default_value = "warn",
         env = "GPU_AUTOSCALER_LOG_LEVEL"
@@ -32,6 +33,7 @@ pub(crate) struct Cli {
     #[arg(
         long,
         global = true,
+        help_heading = "Logging",
         value_name = "FORMAT",
         default_value = "text",
         env = "GPU_AUTOSCALER_LOG_FORMAT"
