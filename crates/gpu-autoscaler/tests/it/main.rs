@@ -10,4 +10,5 @@ mod command_line;
 mod pages;
 mod program;
 mod real_parts;
+mod soak;
 mod stopping;

@@ -118,6 +118,16 @@ impl Demo {
         serde_json::from_str(&answer.body).unwrap()
     }
 
+    /// The memory of the program that is in use now.
+    pub(crate) fn resident_kib(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.0.id())).unwrap();
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmRSS:"))
+            .unwrap();
+        line.split_whitespace().next().unwrap().parse().unwrap()
+    }
+
     /// Sends a signal and returns how the program ended, what else it printed and how long that took.
     pub(crate) fn stop(mut self, signal: Signal) -> (ExitStatus, String, Duration) {
         let begun = Instant::now();
