@@ -8,9 +8,12 @@
 
 pub mod api;
 pub mod collect;
+pub mod kmsg;
 pub mod owners;
 pub mod page;
+pub mod program;
 pub mod readings;
 pub mod settings;
 pub mod snapshot;
 pub mod source;
+pub mod web;

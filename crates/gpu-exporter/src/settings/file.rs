@@ -31,6 +31,7 @@ pub struct FileSettings {
     pub pod_resources_kubelet_socket: Option<PathBuf>,
     pub nvidia_resource_names: Option<Vec<String>>,
     pub nvml_library: Option<PathBuf>,
+    pub kernel_log: Option<PathBuf>,
     pub web_config_file: Option<PathBuf>,
 }
 

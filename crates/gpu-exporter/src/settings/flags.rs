@@ -29,9 +29,14 @@ pub struct Cli {
 pub enum Command {
     /// Print the page of the exporter that runs on this machine (images have no curl)
     Fetch {
-        /// What to fetch
-        #[arg(default_value = "/metrics")]
-        path: String,
+        /// What to fetch; the metrics page where it is not given
+        path: Option<String>,
+        /// The user, where the exporter asks for one
+        #[arg(long, value_name = "NAME", requires = "password_file")]
+        user: Option<String>,
+        /// A file with the user's password
+        #[arg(long, value_name = "FILE", requires = "user")]
+        password_file: Option<PathBuf>,
     },
     /// Look at the driver, the kubelet and the permissions, and say what is wrong and how to mend it
     Doctor,
@@ -124,8 +129,16 @@ pub struct Flags {
     /// NVIDIA's management library, where it is not in one of the usual places
     #[arg(long, env = "GPU_EXPORTER_NVML_LIBRARY", value_name = "FILE")]
     pub nvml_library: Option<PathBuf>,
+    /// The kernel's log, from which faults are read where that is allowed; /dev/kmsg by default
+    #[arg(long, env = "GPU_EXPORTER_KERNEL_LOG", value_name = "FILE")]
+    pub kernel_log: Option<PathBuf>,
     /// TLS and passwords, in the format of Prometheus' exporters
-    #[arg(long, env = "DCGM_EXPORTER_WEB_CONFIG_FILE", value_name = "FILE")]
+    #[arg(
+        long,
+        env = "DCGM_EXPORTER_WEB_CONFIG_FILE",
+        value_name = "FILE",
+        global = true
+    )]
     pub web_config_file: Option<PathBuf>,
     #[command(flatten)]
     pub dcgm: DcgmFlags,

@@ -19,6 +19,7 @@ use crate::page::{
     CountersError, CountersFile, FamilyChoice, LabelChoice, PageSettings, SeriesCap,
     SettingsError as PageError, StaticLabels, Vocabulary, parse_vocabularies,
 };
+use crate::web::OWN_PATHS;
 
 /// dcgm-exporter's port, which scrape configurations already name.
 const PORT: u16 = 9400;
@@ -37,12 +38,16 @@ pub struct Settings {
     pub log_level: String,
     pub log_format: String,
     pub page: PageSettings,
+    /// The counters file that is part of the page's settings, to be watched.
+    pub collectors: Option<PathBuf>,
     pub kubernetes: Kubernetes,
     pub kubelet_socket: PathBuf,
     pub resource_names: Vec<String>,
     pub procfs: PathBuf,
     pub sysfs: PathBuf,
     pub nvml_library: Option<PathBuf>,
+    /// The kernel's log; where none is named, the usual one is read if that is allowed.
+    pub kernel_log: Option<PathBuf>,
     pub web_config_file: Option<PathBuf>,
 }
 
@@ -62,7 +67,7 @@ pub enum SettingsError {
     File(#[from] FileError),
     #[error("setting `{name}`: {problem}")]
     Value { name: &'static str, problem: String },
-    #[error("setting of the page: {0}")]
+    #[error(transparent)]
     Page(#[from] PageError),
     #[error("counters file `{path}`")]
     Counters { path: PathBuf, source: CountersError },
@@ -75,19 +80,7 @@ impl Settings {
             Some(path) => read_yaml(path)?,
             None => FileSettings::default(),
         };
-        let metrics_path = flags
-            .metrics_path
-            .clone()
-            .or_else(|| file.metrics_path.clone())
-            .unwrap_or_else(|| "/metrics".to_owned());
-        if !metrics_path.starts_with('/') || metrics_path.contains(['?', '#', '{', '}', ' ']) {
-            let problem =
-                format!("`{metrics_path}` is not a path; write one that begins with `/`, such as `/metrics`");
-            return Err(SettingsError::Value {
-                name: "metrics-path",
-                problem,
-            });
-        }
+        let metrics_path = metrics_path(flags, &file)?;
         let log_level = if flags.debug {
             Some("debug".to_owned())
         } else {
@@ -112,6 +105,7 @@ impl Settings {
                 .or_else(|| file.log_format.clone())
                 .unwrap_or_else(|| "text".to_owned()),
             page: page(flags, &file)?,
+            collectors: flags.collectors.clone().or_else(|| file.collectors.clone()),
             kubernetes: match flags.kubernetes.or(file.kubernetes) {
                 Some(true) => Kubernetes::On,
                 Some(false) => Kubernetes::Off,
@@ -133,6 +127,7 @@ impl Settings {
                 .unwrap_or_else(|| PathBuf::from("/proc")),
             sysfs: flags.path_sysfs.clone().unwrap_or_else(|| PathBuf::from("/sys")),
             nvml_library: flags.nvml_library.clone().or_else(|| file.nvml_library.clone()),
+            kernel_log: flags.kernel_log.clone().or_else(|| file.kernel_log.clone()),
             web_config_file: flags
                 .web_config_file
                 .clone()
@@ -163,6 +158,7 @@ impl Settings {
                 self.resource_names != other.resource_names,
             ),
             ("nvml-library", self.nvml_library != other.nvml_library),
+            ("kernel-log", self.kernel_log != other.kernel_log),
             ("web-config-file", self.web_config_file != other.web_config_file),
         ];
         differences
@@ -170,6 +166,32 @@ impl Settings {
             .find(|(_, differs)| *differs)
             .map(|(name, _)| name)
     }
+}
+
+fn metrics_path(flags: &Flags, file: &FileSettings) -> Result<String, SettingsError> {
+    let path = flags
+        .metrics_path
+        .clone()
+        .or_else(|| file.metrics_path.clone())
+        .unwrap_or_else(|| "/metrics".to_owned());
+    let refused = |problem| {
+        Err(SettingsError::Value {
+            name: "metrics-path",
+            problem,
+        })
+    };
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/-_.~".contains(c);
+    if !path.starts_with('/') || !path.chars().all(is_plain) {
+        return refused(format!(
+            "`{path}` is not a path; write one that begins with `/`, such as `/metrics`"
+        ));
+    }
+    if OWN_PATHS.contains(&path.as_str()) {
+        return refused(format!(
+            "`{path}` is taken by another page of the exporter; choose another path"
+        ));
+    }
+    Ok(path)
 }
 
 fn address(flags: &Flags, file: &FileSettings) -> Result<SocketAddr, SettingsError> {

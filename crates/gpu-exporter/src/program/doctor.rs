@@ -1,0 +1,254 @@
+//! `doctor`: looks at everything the exporter needs, one by one, and says of each whether it is well, and if not, what to do.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use gpu_kubelet::podresources::{self, ListPodResourcesRequest};
+use gpu_runtime::http::BindError;
+use gpu_runtime::{Chain, Terminal};
+
+use super::{Outcome, Parts, bind, fetch};
+use crate::settings::{Kubernetes, Settings, SettingsError};
+use crate::source::{DriverFault, DriverLoader};
+use crate::web::config::WebConfig;
+
+/// A driver or kubelet that takes longer hangs.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What became of one check.
+struct Finding {
+    verdict: Verdict,
+    name: String,
+    words: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Good,
+    /// It works, with less.
+    Poor,
+    /// It does not work.
+    Bad,
+}
+
+impl Finding {
+    fn new(verdict: Verdict, name: impl Into<String>, words: impl Into<String>) -> Self {
+        Self {
+            verdict,
+            name: name.into(),
+            words: words.into(),
+        }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let verdict = match self.verdict {
+            Verdict::Good => "ok  ",
+            Verdict::Poor => "warn",
+            Verdict::Bad => "fail",
+        };
+        writeln!(f, "{verdict}  {}: {}", self.name, self.words)
+    }
+}
+
+/// Prints a line for each check.
+pub(super) async fn examine(settings: Result<Settings, SettingsError>, parts: &Parts) -> Outcome {
+    let settings = match settings {
+        Ok(settings) => settings,
+        Err(error) => {
+            Terminal::Plain.say(Finding::new(Verdict::Bad, "settings", Chain(&error).to_string()));
+            return Outcome::Unhealthy;
+        }
+    };
+    let mut findings = vec![Finding::new(Verdict::Good, "settings", "they are valid")];
+    findings.extend(counters(&settings));
+    findings.push(web_config(&settings));
+    findings.extend(drivers((parts.loaders)(&settings)));
+    findings.push(processes(&settings.procfs));
+    findings.push(control_groups(&settings));
+    findings.push(kubelet(&settings).await);
+    findings.push(kernel_log(&settings));
+    findings.push(port(&settings).await);
+    for finding in &findings {
+        Terminal::Plain.say(finding);
+    }
+    if findings.iter().any(|finding| finding.verdict == Verdict::Bad) {
+        Outcome::Unhealthy
+    } else {
+        Outcome::Done
+    }
+}
+
+fn counters(settings: &Settings) -> Option<Finding> {
+    let file = settings.page.counters.as_ref()?;
+    let shown = format!("{} families are shown", file.families.len());
+    if file.skipped.is_empty() {
+        return Some(Finding::new(Verdict::Good, "counters file", shown));
+    }
+    let skipped: Vec<String> = file.skipped.iter().map(ToString::to_string).collect();
+    let words = format!("{shown}; {}", skipped.join("; "));
+    Some(Finding::new(Verdict::Poor, "counters file", words))
+}
+
+fn web_config(settings: &Settings) -> Finding {
+    let name = "web configuration";
+    let Some(path) = &settings.web_config_file else {
+        let words = "none: everybody who reaches the port may read it; see --web-config-file";
+        return Finding::new(Verdict::Good, name, words);
+    };
+    match WebConfig::load(path) {
+        Ok(config) if config.notes.is_empty() => Finding::new(Verdict::Good, name, "it is valid"),
+        Ok(config) => Finding::new(Verdict::Poor, name, config.notes.join("; ")),
+        Err(error) => Finding::new(Verdict::Bad, name, Chain(&error).to_string()),
+    }
+}
+
+fn drivers(loaders: Vec<Box<dyn DriverLoader>>) -> Vec<Finding> {
+    if loaders.is_empty() {
+        let words = "this build reads none: there will be no GPU on the page";
+        return vec![Finding::new(Verdict::Poor, "drivers", words)];
+    }
+    loaders.into_iter().map(driver).collect()
+}
+
+/// Loads the driver and lists its devices, on a thread that is left behind should it hang.
+fn driver(loader: Box<dyn DriverLoader>) -> Finding {
+    let name = format!("driver {}", loader.name());
+    let (sender, listed) = mpsc::channel();
+    let started = std::thread::Builder::new().spawn(move || {
+        let outcome = loader.load().and_then(|driver| driver.list());
+        // Nobody waits any more when the time is over.
+        let _ = sender.send(outcome.map(|devices| devices.len()));
+    });
+    if let Err(error) = started {
+        return Finding::new(Verdict::Bad, name, format!("no thread could be started: {error}"));
+    }
+    match listed.recv_timeout(PATIENCE) {
+        Ok(Ok(0)) => {
+            let words =
+                "it answers and lists no GPU; does the container see the devices (NVIDIA_VISIBLE_DEVICES)?";
+            Finding::new(Verdict::Poor, name, words)
+        }
+        Ok(Ok(count)) => Finding::new(Verdict::Good, name, format!("it answers and lists {count} GPUs")),
+        Ok(Err(DriverFault::Absent(words))) => Finding::new(Verdict::Bad, name, words),
+        Ok(Err(fault)) => Finding::new(
+            Verdict::Bad,
+            name,
+            format!("{fault}; restart the exporter, and look at the kernel's log if that does not help"),
+        ),
+        Err(_) => {
+            let words = "it does not answer; a GPU may hang: look at the kernel's log for `NVRM`";
+            Finding::new(Verdict::Bad, name, words)
+        }
+    }
+}
+
+/// Whether the host's processes can be seen, by the kernel's own thread that every host has as its second process.
+fn processes(procfs: &Path) -> Finding {
+    let name = "processes";
+    let kernel = std::fs::read_to_string(procfs.join("2/comm"));
+    if kernel.is_ok_and(|comm| comm.trim() == "kthreadd") {
+        return match std::fs::read(procfs.join("1/cgroup")) {
+            Ok(_) => Finding::new(Verdict::Good, name, "those of the host are visible"),
+            Err(error) => Finding::new(
+                Verdict::Poor,
+                name,
+                format!(
+                    "their control groups cannot be read ({error}); run as root to tell apart who shares a GPU"
+                ),
+            ),
+        };
+    }
+    let words = "those of the host are not visible, so that containers that share a GPU are not told apart; \
+                 set hostPID or --path.procfs";
+    Finding::new(Verdict::Poor, name, words)
+}
+
+fn control_groups(settings: &Settings) -> Finding {
+    let name = "control groups";
+    let own = std::fs::read(settings.procfs.join("self/cgroup"));
+    let tree = std::fs::read_dir(settings.sysfs.join("fs/cgroup"));
+    match (own, tree) {
+        (Ok(_), Ok(_)) => Finding::new(Verdict::Good, name, "they can be read"),
+        (Err(error), _) | (_, Err(error)) => Finding::new(
+            Verdict::Poor,
+            name,
+            format!("they cannot be read ({error}); mount the host's /sys/fs/cgroup or set --path.sysfs"),
+        ),
+    }
+}
+
+async fn kubelet(settings: &Settings) -> Finding {
+    let name = "kubelet";
+    let socket = &settings.kubelet_socket;
+    let missing = match settings.kubernetes {
+        Kubernetes::Off => {
+            return Finding::new(Verdict::Good, name, "it is not asked, as --kubernetes says");
+        }
+        Kubernetes::On => Verdict::Bad,
+        Kubernetes::WhenPresent => Verdict::Poor,
+    };
+    if !socket.exists() {
+        let words = format!(
+            "there is no socket at {}; outside Kubernetes that is as it should be, inside mount the directory",
+            socket.display()
+        );
+        return Finding::new(missing, name, words);
+    }
+    let asked = async {
+        let mut client = podresources::client(socket)
+            .await
+            .map_err(|error| Chain(&error).to_string())?;
+        let listed = client.list(ListPodResourcesRequest {}).await;
+        listed.map_err(|status| status.message().to_owned())
+    };
+    match tokio::time::timeout(PATIENCE, asked).await {
+        Ok(Ok(answer)) => {
+            let words = format!(
+                "it answers and lists {} pods",
+                answer.get_ref().pod_resources.len()
+            );
+            Finding::new(Verdict::Good, name, words)
+        }
+        Ok(Err(problem)) => Finding::new(
+            Verdict::Bad,
+            name,
+            format!("{problem}; the socket is root's: run as uid 0"),
+        ),
+        Err(_) => Finding::new(Verdict::Bad, name, "it does not answer; look at its log"),
+    }
+}
+
+fn kernel_log(settings: &Settings) -> Finding {
+    let name = "kernel log";
+    let path = settings.kernel_log.as_deref().unwrap_or(Path::new("/dev/kmsg"));
+    match crate::kmsg::KernelLog::start(path, |_| {}) {
+        Ok(_) => Finding::new(Verdict::Good, name, "it can be read"),
+        Err(error) => Finding::new(
+            Verdict::Poor,
+            name,
+            format!(
+                "{} cannot be read ({error}), so that faults come from the driver alone; mount it and grant CAP_SYSLOG",
+                path.display()
+            ),
+        ),
+    }
+}
+
+async fn port(settings: &Settings) -> Finding {
+    let name = "port";
+    match bind::bind(settings.address).await {
+        Ok(listener) => Finding::new(Verdict::Good, name, format!("{} is free", listener.address())),
+        Err(error @ BindError::Taken { .. }) => match fetch::get(settings, "/healthz", None) {
+            Ok(answer) if answer.status == 200 && answer.body == b"ok\n" => {
+                let words = format!("an exporter runs on {} and is well", settings.address);
+                Finding::new(Verdict::Good, name, words)
+            }
+            Ok(_) | Err(_) => Finding::new(Verdict::Bad, name, error.to_string()),
+        },
+        Err(error) => Finding::new(Verdict::Bad, name, Chain(&error).to_string()),
+    }
+}

@@ -1,0 +1,130 @@
+//! The program from its first to its last moment: settings, logging, what was asked for, and the exit code.
+
+mod bind;
+mod doctor;
+mod fetch;
+mod notes;
+mod once;
+mod reload;
+mod serve;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use gpu_runtime::{SystemClock, complain, run_on_one_thread, start_logging};
+
+use crate::collect::{Attribution, Collector, Intervals, NoAttribution, Surroundings};
+use crate::settings::{Cli, Command, Flags, Settings};
+use crate::snapshot::Origin;
+use crate::source::DriverLoader;
+use notes::{Notes, WithNotes};
+
+/// The driver's library no longer fits the kernel module: a new process, and in a container only a new container, finds the
+/// right one. The number is that of sysexits' `EX_TEMPFAIL`: try again.
+pub const EXIT_DRIVER_CHANGED: u8 = 75;
+/// Something failed; the words are on standard error.
+pub const EXIT_FAILED: u8 = 1;
+
+/// The parts that differ between builds and tests.
+pub struct Parts {
+    /// The drivers to read.
+    pub loaders: fn(&Settings) -> Vec<Box<dyn DriverLoader>>,
+    /// Who holds what. It is made inside the runtime.
+    pub attribution: fn(&Settings) -> Box<dyn Attribution>,
+    pub origin: Origin,
+}
+
+impl Default for Parts {
+    fn default() -> Self {
+        Self {
+            loaders: |_| Vec::new(),
+            attribution: |_| Box::new(NoAttribution),
+            origin: Origin::Measured,
+        }
+    }
+}
+
+/// How the program ended without failing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Done,
+    /// The doctor found something that has to be mended.
+    Unhealthy,
+    DriverChanged,
+}
+
+/// Does what was asked for and returns the exit code.
+pub fn run(cli: &Cli, parts: &Parts) -> ExitCode {
+    match dispatch(cli, parts) {
+        Ok(Outcome::Done) => ExitCode::SUCCESS,
+        Ok(Outcome::Unhealthy) => ExitCode::from(EXIT_FAILED),
+        Ok(Outcome::DriverChanged) => ExitCode::from(EXIT_DRIVER_CHANGED),
+        Err(error) => {
+            complain(format_args!("{error:#}"));
+            ExitCode::from(EXIT_FAILED)
+        }
+    }
+}
+
+fn dispatch(cli: &Cli, parts: &Parts) -> anyhow::Result<Outcome> {
+    let flags = &cli.flags;
+    let host = host_name();
+    let settings = Settings::resolve(flags, &host);
+    if let Some(Command::Doctor) = cli.command {
+        return run_on_one_thread(doctor::examine(settings, parts)).context("failed to start the runtime");
+    }
+    let settings = settings?;
+    let asked_to_serve = cli.command.is_none() && !flags.once;
+    log(flags, &settings, asked_to_serve)?;
+    if let Some(Command::Fetch {
+        path,
+        user,
+        password_file,
+    }) = &cli.command
+    {
+        let caller = user.as_deref().zip(password_file.as_deref());
+        fetch::fetch(&settings, path.as_deref(), caller)?;
+        return Ok(Outcome::Done);
+    }
+    let outcome = run_on_one_thread(async {
+        if flags.once {
+            once::once(settings, parts).await
+        } else {
+            serve::serve(flags, settings, &host, parts).await
+        }
+    });
+    outcome.context("failed to start the runtime")?
+}
+
+/// What prints something and ends logs only what went wrong, unless more was asked for.
+fn log(flags: &Flags, settings: &Settings, asked_to_serve: bool) -> anyhow::Result<()> {
+    let asked = asked_to_serve || flags.debug || flags.log_level.is_some();
+    let level = if asked { &*settings.log_level } else { "warn" };
+    start_logging(level.parse()?, settings.log_format.parse()?)?;
+    Ok(())
+}
+
+fn host_name() -> String {
+    nix::unistd::gethostname()
+        .ok()
+        .and_then(|name| name.into_string().ok())
+        .unwrap_or_else(|| "localhost".to_owned())
+}
+
+fn start_collector(settings: &Settings, parts: &Parts, notes: &Notes) -> anyhow::Result<Arc<Collector>> {
+    let attribution = WithNotes::new((parts.attribution)(settings), notes.clone());
+    let surroundings = Surroundings {
+        node: settings.node.clone(),
+        origin: parts.origin,
+        clock: Arc::new(SystemClock),
+    };
+    let intervals = Intervals {
+        sample: settings.sample_interval,
+        slow: settings.collection_interval,
+        ..Intervals::default()
+    };
+    let loaders = (parts.loaders)(settings);
+    let collector = Collector::start(loaders, Box::new(attribution), surroundings, intervals);
+    Ok(Arc::new(collector.context("failed to start the collection")?))
+}

@@ -1,0 +1,47 @@
+//! `--once`: collects, prints the page and ends.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use gpu_exposition::Format;
+use gpu_runtime::Terminal;
+
+use super::{Notes, Outcome, Parts, start_collector};
+use crate::page::{Encoding, PageCache, PageRequest, Subset};
+use crate::settings::Settings;
+use crate::snapshot::NodeSnapshot;
+use crate::web::first_collection;
+
+/// A driver that does not answer within this is shown as what it is: not answering.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Often enough that nobody feels it.
+const LOOK: Duration = Duration::from_millis(20);
+
+pub(super) async fn once(settings: Settings, parts: &Parts) -> anyhow::Result<Outcome> {
+    let collector = start_collector(&settings, parts, &Notes::default())?;
+    let deadline = Instant::now() + PATIENCE + settings.sample_interval * 2;
+    let mut first_complete = None;
+    let is_enough = |snapshot: &Arc<NodeSnapshot>, first_complete: &mut Option<u64>| {
+        if first_collection(snapshot).is_err() {
+            return false;
+        }
+        // What is read slowly comes one turn after the first quick sample.
+        let first = *first_complete.get_or_insert(snapshot.sequence);
+        snapshot.devices.is_empty() || snapshot.sequence > first
+    };
+    let snapshot = loop {
+        let snapshot = collector.snapshot();
+        if is_enough(&snapshot, &mut first_complete) || Instant::now() >= deadline {
+            break snapshot;
+        }
+        tokio::time::sleep(LOOK).await;
+    };
+    let request = PageRequest {
+        format: Format::Text,
+        subset: Subset::Full,
+        encoding: Encoding::Plain,
+    };
+    let page = PageCache::new(settings.page).page(&snapshot, request)?;
+    Terminal::Plain.say(String::from_utf8_lossy(page.as_ref()));
+    Ok(Outcome::Done)
+}
