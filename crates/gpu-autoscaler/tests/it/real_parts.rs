@@ -26,7 +26,7 @@ async fn prometheus_scrapes_the_demo_and_answers_by_pod() -> anyhow::Result<()> 
     let demo = Demo::start(&[]).ready();
     let bed = Bed::new()?;
     bed.guard(WHOLE, async {
-        let options = PrometheusOptions::scraping(&demo.address.to_string(), "/metrics");
+        let options = PrometheusOptions::scraping(demo.address.to_string(), "/metrics");
         let prometheus = Prometheus::start(&bed, &options).await?;
         let count = eventually("the demo was scraped", SOON, || async {
             Ok(prometheus
