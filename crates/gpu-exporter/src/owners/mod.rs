@@ -18,6 +18,8 @@ pub mod device_id;
 pub mod host;
 pub mod join;
 pub mod kubelet;
+#[cfg(feature = "kubernetes-labels")]
+pub mod labels;
 pub mod names;
 pub mod processes;
 pub mod resources;
