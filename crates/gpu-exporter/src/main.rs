@@ -4,8 +4,18 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 use gpu_exporter::program::{self, Parts};
-use gpu_exporter::settings::Cli;
+use gpu_exporter::settings::{Cli, Settings};
+use gpu_exporter::source::DriverLoader;
+use gpu_exporter::source::nvidia::NvidiaLoader;
 
 fn main() -> ExitCode {
-    program::run(&Cli::parse(), &Parts::default())
+    let parts = Parts {
+        loaders,
+        ..Parts::default()
+    };
+    program::run(&Cli::parse(), &parts)
+}
+
+fn loaders(settings: &Settings) -> Vec<Box<dyn DriverLoader>> {
+    vec![Box::new(NvidiaLoader::new(settings.nvml_library.clone()))]
 }

@@ -128,3 +128,6 @@ pub fn first_collection(snapshot: &NodeSnapshot) -> Result<(), String> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;
