@@ -21,6 +21,8 @@ pub struct FaultLedger {
     /// By the device's PCI address, then by code: one count a reporter.
     counts: BTreeMap<String, BTreeMap<u32, [u64; 2]>>,
     uuids: BTreeMap<String, String>,
+    /// By the device's PCI address: the code that came last.
+    last: BTreeMap<String, u32>,
 }
 
 impl FaultLedger {
@@ -41,6 +43,12 @@ impl FaultLedger {
         if codes.len() < MOST_CODES || codes.contains_key(&fault.code) {
             codes.entry(fault.code).or_default()[reporter as usize] += 1;
         }
+        self.last.insert(address.clone(), fault.code);
+    }
+
+    /// The code that a device reported last; none when it never did.
+    pub fn last_of(&self, pci_bus_id: &str) -> Option<u32> {
+        self.last.get(pci_bus_id).copied()
     }
 
     /// The counts of one device, by code.
@@ -79,5 +87,7 @@ mod tests {
         ledger.record(Reporter::KernelLog, &by_address);
         assert_eq!(ledger.of("00000000:1b:00.0"), [(79, 2)]);
         assert_eq!(ledger.of("00000000:1c:00.0"), []);
+        assert_eq!(ledger.last_of("00000000:1b:00.0"), Some(79));
+        assert_eq!(ledger.last_of("00000000:1c:00.0"), None);
     }
 }

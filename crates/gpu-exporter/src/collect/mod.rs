@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
+use gpu_model::Reading;
 use gpu_runtime::Clock;
 
 use crate::readings::DeviceReadings;
@@ -214,7 +215,8 @@ impl Cycle {
             self.must_restart.store(true, Ordering::Relaxed);
         }
         let identity = Arc::clone(&worker.listed.identity);
-        let readings = shown.readings.joined_with(&shown.slow);
+        let mut readings = shown.readings.joined_with(&shown.slow);
+        readings.last_fault = self.last_fault(&identity);
         let restricted = self.suspicions.judge(&identity, &readings, shown.sampled_at, now);
         DeviceSnapshot {
             state: shown.state,
@@ -253,6 +255,22 @@ impl Cycle {
             identity,
         };
         identities.into_iter().map(lost).collect()
+    }
+
+    /// Zero while somebody listens and nothing came; unknown while nobody listens.
+    fn last_fault(&self, identity: &Identity) -> Reading<u32> {
+        let of = |roster: &Roster| {
+            roster.with(|state| {
+                state
+                    .faults
+                    .last_of(&identity.pci_bus_id)
+                    .or(state.hears_faults.then_some(0))
+            })
+        };
+        self.rosters
+            .iter()
+            .find_map(of)
+            .map_or(Reading::Unsupported, Reading::Known)
     }
 
     fn faults(&self, identity: &Identity) -> Vec<(u32, u64)> {

@@ -36,6 +36,8 @@ pub(super) struct State {
     /// silently missing.
     pub(super) departed: Vec<(Arc<Identity>, Instant)>,
     pub(super) faults: FaultLedger,
+    /// Somebody listens, so that no fault means none.
+    pub(super) hears_faults: bool,
     /// Set when only a new process can help.
     pub(super) must_restart: bool,
     hold: Hold,
@@ -116,6 +118,7 @@ impl State {
             workers: Vec::new(),
             departed: Vec::new(),
             faults: FaultLedger::default(),
+            hears_faults: false,
             must_restart: false,
             hold: Hold::Held,
             stop: false,
@@ -285,18 +288,20 @@ impl Lister {
 
 /// Hears faults until the driver is let go.
 fn listen(mut stream: Box<dyn FaultStream>, shared: &(Mutex<State>, Condvar), wanted: impl Fn() -> bool) {
+    let with = |look: &dyn Fn(&mut State)| look(&mut shared.0.lock().unwrap_or_else(PoisonError::into_inner));
+    with(&|state| state.hears_faults = true);
     while wanted() {
         match stream.next(FAULT_WAIT) {
             Ok(Some(fault)) => {
                 warn!(code = fault.code, device = ?fault.device, "a GPU reported a fault");
-                let mut state = shared.0.lock().unwrap_or_else(PoisonError::into_inner);
-                state.faults.record(Reporter::Driver, &fault);
+                with(&|state| state.faults.record(Reporter::Driver, &fault));
             }
             Ok(None) => {}
             Err(fault) => {
                 warn!(problem = %fault, "stopped hearing faults");
-                return;
+                break;
             }
         }
     }
+    with(&|state| state.hears_faults = false);
 }

@@ -5,6 +5,7 @@ mod doctor;
 mod fetch;
 mod notes;
 mod once;
+mod ownership;
 mod reload;
 mod serve;
 
@@ -12,13 +13,14 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use gpu_runtime::{SystemClock, complain, run_on_one_thread, start_logging};
+use gpu_runtime::{Shutdown, SystemClock, Tasks, complain, run_on_one_thread, start_logging};
 
-use crate::collect::{Attribution, Collector, Intervals, NoAttribution, Surroundings};
+use crate::collect::{Attribution, Collector, Intervals, Surroundings};
 use crate::settings::{Cli, Command, Flags, Settings};
 use crate::snapshot::Origin;
 use crate::source::DriverLoader;
 use notes::{Notes, WithNotes};
+pub use ownership::ownership;
 
 /// The driver's library no longer fits the kernel module: a new process, and in a container only a new container, finds the
 /// right one. The number is that of sysexits' `EX_TEMPFAIL`: try again.
@@ -30,8 +32,8 @@ pub const EXIT_FAILED: u8 = 1;
 pub struct Parts {
     /// The drivers to read.
     pub loaders: fn(&Settings) -> Vec<Box<dyn DriverLoader>>,
-    /// Who holds what. It is made inside the runtime.
-    pub attribution: fn(&Settings) -> Box<dyn Attribution>,
+    /// Who holds what; what has to run for it is one of the tasks.
+    pub attribution: fn(&Settings, &mut Tasks, &Shutdown) -> Box<dyn Attribution>,
     pub origin: Origin,
 }
 
@@ -39,7 +41,7 @@ impl Default for Parts {
     fn default() -> Self {
         Self {
             loaders: |_| Vec::new(),
-            attribution: |_| Box::new(NoAttribution),
+            attribution: ownership,
             origin: Origin::Measured,
         }
     }
@@ -112,8 +114,11 @@ fn host_name() -> String {
         .unwrap_or_else(|| "localhost".to_owned())
 }
 
-fn start_collector(settings: &Settings, parts: &Parts, notes: &Notes) -> anyhow::Result<Arc<Collector>> {
-    let attribution = WithNotes::new((parts.attribution)(settings), notes.clone());
+fn start_collector(
+    settings: &Settings,
+    parts: &Parts,
+    attribution: Box<dyn Attribution>,
+) -> anyhow::Result<Arc<Collector>> {
     let surroundings = Surroundings {
         node: settings.node.clone(),
         origin: parts.origin,
@@ -125,6 +130,6 @@ fn start_collector(settings: &Settings, parts: &Parts, notes: &Notes) -> anyhow:
         ..Intervals::default()
     };
     let loaders = (parts.loaders)(settings);
-    let collector = Collector::start(loaders, Box::new(attribution), surroundings, intervals);
+    let collector = Collector::start(loaders, attribution, surroundings, intervals);
     Ok(Arc::new(collector.context("failed to start the collection")?))
 }

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gpu_exposition::Format;
-use gpu_runtime::Terminal;
+use gpu_runtime::{Shutdown, Tasks, Terminal};
 
-use super::{Notes, Outcome, Parts, start_collector};
+use super::{Outcome, Parts, start_collector};
 use crate::page::{Encoding, PageCache, PageRequest, Subset};
 use crate::settings::Settings;
-use crate::snapshot::NodeSnapshot;
+use crate::snapshot::{NodeSnapshot, SourceStatus};
 use crate::web::first_collection;
 
 /// A driver that does not answer within this is shown as what it is: not answering.
@@ -18,11 +18,16 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(20);
 
 pub(super) async fn once(settings: Settings, parts: &Parts) -> anyhow::Result<Outcome> {
-    let collector = start_collector(&settings, parts, &Notes::default())?;
+    let shutdown = Shutdown::new();
+    // They end with this value.
+    let mut tasks = Tasks::new(shutdown.clone());
+    let owners = (parts.attribution)(&settings, &mut tasks, &shutdown);
+    let collector = start_collector(&settings, parts, owners)?;
     let deadline = Instant::now() + PATIENCE + settings.sample_interval * 2;
     let mut first_complete = None;
     let is_enough = |snapshot: &Arc<NodeSnapshot>, first_complete: &mut Option<u64>| {
-        if first_collection(snapshot).is_err() {
+        let is_told = |source: &SourceStatus| source.up || source.problem.is_some();
+        if first_collection(snapshot).is_err() || !snapshot.sources.iter().all(is_told) {
             return false;
         }
         // What is read slowly comes one turn after the first quick sample.

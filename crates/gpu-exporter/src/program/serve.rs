@@ -14,7 +14,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::{error, info, warn};
 
 use super::reload::{Bell, Reloader};
-use super::{Notes, Outcome, Parts, bind, start_collector};
+use super::{Notes, Outcome, Parts, WithNotes, bind, start_collector};
 use crate::api::{History, HistorySettings};
 use crate::collect::{Collector, Hold};
 use crate::kmsg::KernelLog;
@@ -43,7 +43,10 @@ pub(super) async fn serve(
     let listener = Arc::new(bind::bind(settings.address).await?);
     let scheme = if web.tls.is_some() { "https" } else { "http" };
     let notes = Notes::default();
-    let collector = start_collector(&settings, parts, &notes)?;
+    let mut tasks = Tasks::new(shutdown.clone());
+    let owners = (parts.attribution)(&settings, &mut tasks, &shutdown);
+    let owners = WithNotes::new(owners, notes.clone());
+    let collector = start_collector(&settings, parts, Box::new(owners))?;
     let _kernel_log = kernel_log(&settings, &collector, &notes);
     let newest = Arc::clone(&collector);
     let site = Site {
@@ -56,7 +59,6 @@ pub(super) async fn serve(
     };
     let interval = settings.sample_interval;
     let bell = Reloader::new(flags, settings, host, &site, notes).start()?;
-    let mut tasks = Tasks::new(shutdown.clone());
     start_keeper(&mut tasks, &collector, &site, interval, &shutdown);
     start_wishes(&mut tasks, wishes, bell, &collector, &shutdown);
     let address = listener.address();

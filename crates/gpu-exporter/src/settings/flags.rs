@@ -120,6 +120,9 @@ pub struct Flags {
         value_delimiter = ','
     )]
     pub nvidia_resource_names: Option<Vec<String>>,
+    /// Whether processes of other containers can be told apart (hostPID): true or false; found out by default
+    #[arg(long, env = "GPU_EXPORTER_HOST_PROCESSES", value_name = "BOOL")]
+    pub host_processes: Option<bool>,
     /// Where /proc of the host is
     #[arg(long = "path.procfs", env = "GPU_EXPORTER_PROCFS", value_name = "DIR")]
     pub path_procfs: Option<PathBuf>,

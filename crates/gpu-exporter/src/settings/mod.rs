@@ -43,6 +43,7 @@ pub struct Settings {
     pub kubernetes: Kubernetes,
     pub kubelet_socket: PathBuf,
     pub resource_names: Vec<String>,
+    pub process_sight: ProcessSight,
     pub procfs: PathBuf,
     pub sysfs: PathBuf,
     pub nvml_library: Option<PathBuf>,
@@ -58,6 +59,15 @@ pub enum Kubernetes {
     On,
     /// When the kubelet's socket is there.
     WhenPresent,
+}
+
+/// Whether the driver's process ids are those that `/proc` shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProcessSight {
+    /// They are when this process runs in the machine's first process namespace.
+    Detect,
+    Host,
+    Own,
 }
 
 /// Why the settings were refused.
@@ -121,6 +131,11 @@ impl Settings {
                 .clone()
                 .or_else(|| file.nvidia_resource_names.clone())
                 .unwrap_or_default(),
+            process_sight: match flags.host_processes {
+                None => ProcessSight::Detect,
+                Some(true) => ProcessSight::Host,
+                Some(false) => ProcessSight::Own,
+            },
             procfs: flags
                 .path_procfs
                 .clone()

@@ -140,6 +140,8 @@ impl FastReader {
             set_memory(&mut own, memory);
             if let Some(profiler) = &mut slice.profiler {
                 profiler.read(&mut self.asker, &self.device, &mut own)?;
+                // The driver has no utilisation of a slice; the share of time in which its engine was busy is the same thing.
+                own.set(Field::Utilization, own.values.get(Field::GraphicsActive));
             }
             into.rejected += own.rejected;
             readings.values = own.values;

@@ -26,6 +26,21 @@ const COUNTERS: [(NvmlField, Field); 10] = [
     (NvmlField::LinkReceived, Field::LinkReceivedBytes),
 ];
 
+/// Time in which a policy held the clocks down, in nanoseconds.
+const VIOLATIONS: [(NvmlField, Field); 8] = [
+    (NvmlField::ThrottledByPower, Field::ViolationPower),
+    (NvmlField::ThrottledByThermal, Field::ViolationThermal),
+    (NvmlField::ThrottledBySyncBoost, Field::ViolationSyncBoost),
+    (NvmlField::ThrottledByBoardLimit, Field::ViolationBoardLimit),
+    (
+        NvmlField::ThrottledByLowUtilization,
+        Field::ViolationLowUtilization,
+    ),
+    (NvmlField::ThrottledByReliability, Field::ViolationReliability),
+    (NvmlField::ThrottledAppClocks, Field::ViolationAppClocks),
+    (NvmlField::ThrottledBaseClocks, Field::ViolationBaseClocks),
+];
+
 /// The driver counts these reasons itself, in nanoseconds; the others are integrated from what holds at each sample.
 const REASONS: [(NvmlField, ThrottleReason); 5] = [
     (NvmlField::ThrottledByPower, ThrottleReason::PowerCap),
@@ -100,7 +115,11 @@ impl SlowReader {
             field: *field,
             scope: 0,
         });
-        let queries: Vec<FieldQuery> = counters.chain(reasons).collect();
+        let violations = VIOLATIONS.iter().map(|(field, _)| FieldQuery {
+            field: *field,
+            scope: 0,
+        });
+        let queries: Vec<FieldQuery> = counters.chain(reasons).chain(violations).collect();
         let links = device.link_count().unwrap_or(0);
         Self {
             asker: Asker::default(),
@@ -127,6 +146,13 @@ impl SlowReader {
         for (place, (_, reason)) in REASONS.iter().enumerate() {
             let seconds = number(COUNTERS.len() + place).map(|nanoseconds| nanoseconds as f64 / 1e9);
             into.throttle_seconds[*reason as usize] = seconds;
+        }
+        let first = COUNTERS.len() + REASONS.len();
+        for (place, (_, field)) in VIOLATIONS.iter().enumerate() {
+            into.set(
+                *field,
+                number(first + place).map(|nanoseconds| nanoseconds as f64 / 1e9),
+            );
         }
         Ok(())
     }
