@@ -11,6 +11,7 @@ use gpu_nvml_double::scenario::Scenario;
 use nix::sys::signal::Signal;
 
 use crate::exporter::{Exporter, command, run};
+use crate::fake_kubelet::{FakeKubelet, answer, pod};
 
 fn text(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).unwrap()
@@ -225,4 +226,35 @@ fn a_driver_of_another_version_ends_the_program_by_its_own_code() {
         "{}",
         exporter.log()
     );
+}
+
+#[test]
+fn pods_that_the_kubelet_names_are_on_the_page() {
+    let directory = tempfile::tempdir().unwrap();
+    let socket = directory.path().join("kubelet.sock");
+    let path = socket.to_str().unwrap().to_owned();
+    let scenario = Scenario::rtx3080();
+    let uuid = scenario.gpus[0].uuid.clone();
+    let further = ["--pod-resources-kubelet-socket", path.as_str()];
+    let (exporter, driver) = with_driver(directory.path(), &scenario, &further);
+    let page = exporter.wait_for_page("/metrics", |answer| answer.text().contains("gpu_info{"));
+    assert!(!page.text().contains("source=\"kubelet\""), "{}", page.text());
+
+    // The socket comes later, as it does on a node that is still being set up.
+    let held = pod("ml", "train-0", "nvidia.com/gpu", &[uuid.as_str()]);
+    let _kubelet = FakeKubelet::start(&socket, answer(vec![held]));
+    let is_held = |line: &str| line.starts_with("gpu_") && line.contains("pod=\"train-0\"");
+    exporter.wait_for_page("/metrics", |answer| answer.text().lines().any(is_held));
+    exporter.wait_for_page("/readyz", |answer| {
+        answer.text().contains("{\"name\":\"kubelet\",\"up\":true")
+    });
+    let library = driver.library();
+    let once = run(&[
+        "--once",
+        "--nvml-library",
+        library.to_str().unwrap(),
+        further[0],
+        further[1],
+    ]);
+    assert!(text(once.stdout).lines().any(is_held));
 }
