@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 use gpu_exporter::program::{self, Parts};
-use gpu_exporter::settings::{Cli, Settings};
+use gpu_exporter::settings::{Cli, Settings, Source};
 use gpu_exporter::source::DriverLoader;
 use gpu_exporter::source::nvidia::NvidiaLoader;
 
@@ -17,5 +17,11 @@ fn main() -> ExitCode {
 }
 
 fn loaders(settings: &Settings) -> Vec<Box<dyn DriverLoader>> {
-    vec![Box::new(NvidiaLoader::new(settings.nvml_library.clone()))]
+    match settings.source {
+        Source::Drivers => vec![Box::new(NvidiaLoader::new(settings.nvml_library.clone()))],
+        #[cfg(feature = "sim")]
+        Source::Sim => vec![Box::new(gpu_exporter::source::sim::SimLoader)],
+        #[cfg(not(feature = "sim"))]
+        Source::Sim => Vec::new(),
+    }
 }

@@ -16,7 +16,7 @@ use anyhow::Context as _;
 use gpu_runtime::{Shutdown, SystemClock, Tasks, complain, run_on_one_thread, start_logging};
 
 use crate::collect::{Attribution, Collector, Intervals, Surroundings};
-use crate::settings::{Cli, Command, Flags, Settings};
+use crate::settings::{Cli, Command, Flags, Settings, Source};
 use crate::snapshot::Origin;
 use crate::source::DriverLoader;
 use notes::{Notes, WithNotes};
@@ -34,7 +34,6 @@ pub struct Parts {
     pub loaders: fn(&Settings) -> Vec<Box<dyn DriverLoader>>,
     /// Who holds what; what has to run for it is one of the tasks.
     pub attribution: fn(&Settings, &mut Tasks, &Shutdown) -> Box<dyn Attribution>,
-    pub origin: Origin,
 }
 
 impl Default for Parts {
@@ -42,7 +41,6 @@ impl Default for Parts {
         Self {
             loaders: |_| Vec::new(),
             attribution: ownership,
-            origin: Origin::Measured,
         }
     }
 }
@@ -77,6 +75,9 @@ fn dispatch(cli: &Cli, parts: &Parts) -> anyhow::Result<Outcome> {
         return run_on_one_thread(doctor::examine(settings, parts)).context("failed to start the runtime");
     }
     let settings = settings?;
+    if settings.source == Source::Sim && !cfg!(feature = "sim") {
+        anyhow::bail!("this build has no simulated source; build it with `--features sim`");
+    }
     let asked_to_serve = cli.command.is_none() && !flags.once;
     log(flags, &settings, asked_to_serve)?;
     if let Some(Command::Fetch {
@@ -121,7 +122,10 @@ fn start_collector(
 ) -> anyhow::Result<Arc<Collector>> {
     let surroundings = Surroundings {
         node: settings.node.clone(),
-        origin: parts.origin,
+        origin: match settings.source {
+            Source::Drivers => Origin::Measured,
+            Source::Sim => Origin::Simulated,
+        },
         clock: Arc::new(SystemClock),
     };
     let intervals = Intervals {

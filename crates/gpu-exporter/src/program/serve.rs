@@ -154,6 +154,9 @@ fn start_server(tasks: &mut Tasks, listener: Arc<Listener>, site: Site, shutdown
     let door = Arc::clone(&site.door);
     let (app, shutdown) = (site.router(), shutdown.clone());
     let limits = Limits {
+        // Scrapers and a few people. A client that reads slowly keeps the page it was sent in memory: with every connection
+        // in such hands, and a page of 150 KB, that is 40 MB at most.
+        connections: 256,
         // No page takes a body; this much lets a client that sends one read its refusal.
         body_bytes: 64 * 1024,
         ..Limits::default()

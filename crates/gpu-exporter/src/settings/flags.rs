@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{ArgAction, Args, Parser, Subcommand};
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 use super::dcgm::DcgmFlags;
 use super::duration;
@@ -16,7 +16,9 @@ use super::duration;
     name = "gpu-exporter",
     version,
     after_help = "Serves Prometheus text and OpenMetrics on http://ADDRESS/metrics and JSON on /api/v1/monitoring/gpu-metrics.\n\
-                  Flags and environment of dcgm-exporter are accepted where they have a meaning; the rest are named in the log."
+                  Flags and environment of dcgm-exporter are accepted where they have a meaning; the rest are named in the log.\n\
+                  Signals: TERM and INT end it, HUP reads the settings again, USR1 lets the driver go for an upgrade or a reset,\n\
+                  USR2 takes it again. It ends with code 75 when the driver was replaced and only a new process can load it."
 )]
 pub struct Cli {
     #[command(subcommand)]
@@ -40,6 +42,16 @@ pub enum Command {
     },
     /// Look at the driver, the kubelet and the permissions, and say what is wrong and how to mend it
     Doctor,
+}
+
+/// Where values come from.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Source {
+    /// What the machine's drivers say.
+    #[default]
+    Drivers,
+    /// Nothing is measured; every page says so.
+    Sim,
 }
 
 /// One setting a field; `None` means that neither a flag nor the environment names it.
@@ -129,9 +141,18 @@ pub struct Flags {
     /// Where /sys of the host is
     #[arg(long = "path.sysfs", env = "GPU_EXPORTER_SYSFS", value_name = "DIR")]
     pub path_sysfs: Option<PathBuf>,
+    /// Where the kubelet's own files of the host are; only its record of devices is read
+    #[arg(long = "path.kubelet", env = "GPU_EXPORTER_KUBELET_DIR", value_name = "DIR")]
+    pub path_kubelet: Option<PathBuf>,
+    /// Where /var/log of the host is; only names of files in its `pods` and `containers` are read
+    #[arg(long = "path.logs", env = "GPU_EXPORTER_LOGS_DIR", value_name = "DIR")]
+    pub path_logs: Option<PathBuf>,
     /// NVIDIA's management library, where it is not in one of the usual places
     #[arg(long, env = "GPU_EXPORTER_NVML_LIBRARY", value_name = "FILE")]
     pub nvml_library: Option<PathBuf>,
+    /// Where values come from: the drivers, or a simulation in builds that have one
+    #[arg(long, env = "GPU_EXPORTER_SOURCE", value_name = "NAME", value_enum, default_value_t = Source::Drivers)]
+    pub source: Source,
     /// The kernel's log, from which faults are read where that is allowed; /dev/kmsg by default
     #[arg(long, env = "GPU_EXPORTER_KERNEL_LOG", value_name = "FILE")]
     pub kernel_log: Option<PathBuf>,

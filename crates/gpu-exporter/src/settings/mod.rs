@@ -8,7 +8,7 @@ mod flags;
 
 pub use dcgm::{DcgmFlags, WithoutMeaning};
 pub use file::{FileError, FileSettings, parse_yaml, read_text, read_yaml};
-pub use flags::{Cli, Command, Flags};
+pub use flags::{Cli, Command, Flags, Source};
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
@@ -46,7 +46,11 @@ pub struct Settings {
     pub process_sight: ProcessSight,
     pub procfs: PathBuf,
     pub sysfs: PathBuf,
+    /// The kubelet's directory and `/var/log` of the host, from which pods get their uids and containers their names.
+    pub kubelet_directory: PathBuf,
+    pub logs: PathBuf,
     pub nvml_library: Option<PathBuf>,
+    pub source: Source,
     /// The kernel's log; where none is named, the usual one is read if that is allowed.
     pub kernel_log: Option<PathBuf>,
     pub web_config_file: Option<PathBuf>,
@@ -91,11 +95,6 @@ impl Settings {
             None => FileSettings::default(),
         };
         let metrics_path = metrics_path(flags, &file)?;
-        let log_level = if flags.debug {
-            Some("debug".to_owned())
-        } else {
-            flags.log_level.clone()
-        };
         Ok(Self {
             address: address(flags, &file)?,
             metrics_path,
@@ -106,9 +105,7 @@ impl Settings {
                 .clone()
                 .or_else(|| file.node_name.clone())
                 .unwrap_or_else(|| host.to_owned()),
-            log_level: log_level
-                .or_else(|| file.log_level.clone())
-                .unwrap_or_else(|| "info".to_owned()),
+            log_level: log_level(flags, &file),
             log_format: flags
                 .log_format
                 .clone()
@@ -141,7 +138,16 @@ impl Settings {
                 .clone()
                 .unwrap_or_else(|| PathBuf::from("/proc")),
             sysfs: flags.path_sysfs.clone().unwrap_or_else(|| PathBuf::from("/sys")),
+            kubelet_directory: flags
+                .path_kubelet
+                .clone()
+                .unwrap_or_else(|| PathBuf::from("/var/lib/kubelet")),
+            logs: flags
+                .path_logs
+                .clone()
+                .unwrap_or_else(|| PathBuf::from("/var/log")),
             nvml_library: flags.nvml_library.clone().or_else(|| file.nvml_library.clone()),
+            source: flags.source,
             kernel_log: flags.kernel_log.clone().or_else(|| file.kernel_log.clone()),
             web_config_file: flags
                 .web_config_file
@@ -181,6 +187,14 @@ impl Settings {
             .find(|(_, differs)| *differs)
             .map(|(name, _)| name)
     }
+}
+
+fn log_level(flags: &Flags, file: &FileSettings) -> String {
+    if flags.debug {
+        return "debug".to_owned();
+    }
+    let level = flags.log_level.as_ref().or(file.log_level.as_ref());
+    level.map_or("info", String::as_str).to_owned()
 }
 
 fn metrics_path(flags: &Flags, file: &FileSettings) -> Result<String, SettingsError> {

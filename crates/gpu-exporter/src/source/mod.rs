@@ -2,6 +2,8 @@
 //! any call may block for as long as the hardware likes.
 
 pub mod nvidia;
+#[cfg(feature = "sim")]
+pub mod sim;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -34,7 +34,7 @@ pub(super) struct Passwords {
     users: BTreeMap<String, String>,
     /// Of this process alone: what is remembered are keyed digests, of no use to anybody else.
     secret: hmac::Key,
-    memory: Mutex<Memory>,
+    memory: Arc<Mutex<Memory>>,
     checks: Arc<Semaphore>,
 }
 
@@ -56,7 +56,7 @@ impl Passwords {
             users,
             secret: hmac::Key::generate(hmac::HMAC_SHA256, &random)
                 .expect("the operating system has random numbers, or TLS could not work either"),
-            memory: Mutex::default(),
+            memory: Arc::default(),
             checks: Arc::new(Semaphore::new(1)),
         }
     }
@@ -76,13 +76,7 @@ impl Passwords {
         let Some(place) = self.queue(mark) else {
             return Verdict::Busy;
         };
-        let is_right = *place
-            .cell
-            .get_or_init(|| self.check(user.clone(), password))
-            .await;
-        // Remembered before the place is given up, or a caller in between would have it checked again.
-        self.remember(user, mark, is_right);
-        drop(place);
+        let is_right = *place.cell.get_or_init(|| self.check(user, password, mark)).await;
         if is_right {
             Verdict::Welcome
         } else {
@@ -114,18 +108,6 @@ impl Passwords {
         memory.wrong.contains(mark).then_some(Verdict::Refused)
     }
 
-    fn remember(&self, user: String, mark: Mark, is_right: bool) {
-        let mut memory = self.lock();
-        if is_right {
-            memory.right.insert(user, mark);
-        } else if !memory.wrong.contains(&mark) {
-            if memory.wrong.len() == MOST_WRONG {
-                memory.wrong.pop_front();
-            }
-            memory.wrong.push_back(mark);
-        }
-    }
-
     fn queue(&self, mark: Mark) -> Option<Place<'_>> {
         let mut memory = self.lock();
         let full = memory.waiting.len() >= MOST_WAITING;
@@ -141,8 +123,12 @@ impl Passwords {
         })
     }
 
-    async fn check(&self, user: String, password: String) -> bool {
+    async fn check(&self, user: String, password: String, mark: Mark) -> bool {
         let turn = Arc::clone(&self.checks).acquire_owned().await;
+        // Somebody who went away before the verdict may have asked for the same.
+        if let Some(verdict) = self.remembered(&user, &mark) {
+            return verdict == Verdict::Welcome;
+        }
         // An unknown user costs as much as a known one, or the time would tell who exists.
         let known = self.users.get(&user);
         let hash = known.or_else(|| self.users.values().next()).cloned();
@@ -150,12 +136,29 @@ impl Passwords {
             return false;
         };
         let is_known = known.is_some();
+        let memory = Arc::clone(&self.memory);
         let checked = tokio::task::spawn_blocking(move || {
-            // The turn ends with the check and not with the caller, who may go away before.
+            // The turn ends with the check and not with the caller, who may lose patience before; so is the verdict kept.
             let _turn = turn;
-            bcrypt::verify(password, &hash).unwrap_or(false)
+            let is_right = bcrypt::verify(password, &hash).unwrap_or(false) && is_known;
+            let mut memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
+            memory.remember(user, mark, is_right);
+            is_right
         });
-        checked.await.unwrap_or(false) && is_known
+        checked.await.unwrap_or(false)
+    }
+}
+
+impl Memory {
+    fn remember(&mut self, user: String, mark: Mark, is_right: bool) {
+        if is_right {
+            self.right.insert(user, mark);
+            return;
+        }
+        if self.wrong.len() == MOST_WRONG {
+            self.wrong.pop_front();
+        }
+        self.wrong.push_back(mark);
     }
 }
 

@@ -258,3 +258,19 @@ fn pods_that_the_kubelet_names_are_on_the_page() {
     ]);
     assert!(text(once.stdout).lines().any(is_held));
 }
+
+#[test]
+fn simulated_gpus_are_only_in_builds_that_ask_for_them() {
+    let ended = run(&["--once", "--source", "sim", "--kubernetes=false"]);
+    if cfg!(feature = "sim") {
+        let page = text(ended.stdout);
+        assert!(page.contains("gpu_info{"), "{page}");
+        let exporter = Exporter::start(&["--source", "sim"]);
+        exporter.wait_for_page("/api/v1/monitoring/gpu-metrics", |answer| {
+            answer.text().contains("\"source\":\"sim\"")
+        });
+    } else {
+        assert_eq!(ended.status.code(), Some(1));
+        assert!(text(ended.stderr).contains("no simulated source"));
+    }
+}

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::http::HeaderValue;
 use base64::Engine as _;
@@ -95,7 +96,7 @@ async fn guessing_is_slowed_and_leaves_little_behind() {
 }
 
 #[tokio::test]
-async fn a_caller_who_goes_away_frees_the_place() {
+async fn a_caller_who_goes_away_frees_the_place_and_the_verdict_is_kept() {
     let passwords = Arc::new(passwords());
     let caller = Arc::clone(&passwords);
     let task = tokio::spawn(async move { caller.judge(Some(&header("prom", "x"))).await });
@@ -103,6 +104,12 @@ async fn a_caller_who_goes_away_frees_the_place() {
     task.abort();
     let _ = task.await;
     assert!(passwords.lock().waiting.is_empty());
+    let kept = async {
+        while passwords.lock().wrong.is_empty() {
+            tokio::task::yield_now().await
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), kept).await.unwrap();
 }
 
 proptest! {
