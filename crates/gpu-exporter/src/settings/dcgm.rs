@@ -73,6 +73,57 @@ pub struct WithoutMeaning {
     enable_gpu_bind_unbind_watch: Option<String>,
     #[arg(long, env = "DCGM_EXPORTER_ENABLE_PPROF", hide = true, num_args = 0..=1, default_missing_value = "true")]
     enable_pprof: Option<String>,
+    /// The port is always our own
+    #[arg(long, env = "DCGM_EXPORTER_SYSTEMD_SOCKET", hide = true, num_args = 0..=1, default_missing_value = "true")]
+    web_systemd_socket: Option<String>,
+    /// Requests are always bounded in time
+    #[arg(long, env = "DCGM_EXPORTER_WEB_READ_TIMEOUT", hide = true)]
+    web_read_timeout: Option<String>,
+    /// Answers are always bounded in time
+    #[arg(long, env = "DCGM_EXPORTER_WEB_WRITE_TIMEOUT", hide = true)]
+    web_write_timeout: Option<String>,
+    /// Scrapes share one page
+    #[arg(long, env = "DCGM_EXPORTER_MAX_CONCURRENT_SCRAPES", hide = true)]
+    max_concurrent_scrapes: Option<String>,
+    /// They are always there
+    #[arg(long, env = "DCGM_EXPORTER_ENABLE_EXPORTER_METRICS", hide = true, num_args = 0..=1, default_missing_value = "true")]
+    enable_exporter_metrics: Option<String>,
+    /// GPUs are listed every two seconds
+    #[arg(long, env = "DCGM_EXPORTER_GPU_BIND_UNBIND_POLL_INTERVAL", hide = true)]
+    gpu_bind_unbind_poll_interval: Option<String>,
+    /// There is no host engine that keeps samples
+    #[arg(long, env = "DCGM_EXPORTER_WATCH_MAX_KEEP_AGE", hide = true)]
+    watch_max_keep_age: Option<String>,
+    /// There is no host engine that keeps samples
+    #[arg(long, env = "DCGM_EXPORTER_WATCH_MAX_KEEP_SAMPLES", hide = true)]
+    watch_max_keep_samples: Option<String>,
+    /// Jobs of batch systems are not joined
+    #[arg(long, env = "DCGM_HPC_JOB_MAPPING_DIR", hide = true)]
+    hpc_job_mapping_dir: Option<String>,
+    /// The API server is not asked
+    #[arg(long, env = "DCGM_EXPORTER_KUBERNETES_ENABLE_POD_LABELS", hide = true, num_args = 0..=1, default_missing_value = "true")]
+    kubernetes_enable_pod_labels: Option<String>,
+    /// The API server is not asked
+    #[arg(long, env = "DCGM_EXPORTER_KUBERNETES_POD_LABEL_ALLOWLIST_REGEX", hide = true)]
+    kubernetes_pod_label_allowlist_regex: Option<String>,
+    /// Containers are named in Kubernetes alone
+    #[arg(long, env = "DCGM_EXPORTER_CONTAINER_LABELS", hide = true, num_args = 0..=1, default_missing_value = "true")]
+    container_labels: Option<String>,
+    /// Containers are named in Kubernetes alone
+    #[arg(long, env = "DCGM_CONTAINER_RUNTIME_SOCKET", hide = true)]
+    container_runtime_socket: Option<String>,
+    /// There are no dumps
+    #[arg(long, env = "DCGM_EXPORTER_DUMP_ENABLED", hide = true, num_args = 0..=1, default_missing_value = "true")]
+    dump_enabled: Option<String>,
+    /// There are no dumps
+    #[arg(long, env = "DCGM_EXPORTER_DUMP_DIRECTORY", hide = true)]
+    dump_directory: Option<String>,
+    /// There are no dumps
+    #[arg(long, env = "DCGM_EXPORTER_DUMP_RETENTION", hide = true)]
+    dump_retention: Option<String>,
+    /// There are no dumps
+    #[arg(long, env = "DCGM_EXPORTER_DUMP_COMPRESSION", hide = true, num_args = 0..=1, default_missing_value = "true")]
+    dump_compression: Option<String>,
 }
 
 impl WithoutMeaning {
@@ -98,6 +149,29 @@ impl WithoutMeaning {
             ("disable-startup-validate", &self.disable_startup_validate),
             ("enable-gpu-bind-unbind-watch", &self.enable_gpu_bind_unbind_watch),
             ("enable-pprof", &self.enable_pprof),
+            ("web-systemd-socket", &self.web_systemd_socket),
+            ("web-read-timeout", &self.web_read_timeout),
+            ("web-write-timeout", &self.web_write_timeout),
+            ("max-concurrent-scrapes", &self.max_concurrent_scrapes),
+            ("enable-exporter-metrics", &self.enable_exporter_metrics),
+            (
+                "gpu-bind-unbind-poll-interval",
+                &self.gpu_bind_unbind_poll_interval,
+            ),
+            ("watch-max-keep-age", &self.watch_max_keep_age),
+            ("watch-max-keep-samples", &self.watch_max_keep_samples),
+            ("hpc-job-mapping-dir", &self.hpc_job_mapping_dir),
+            ("kubernetes-enable-pod-labels", &self.kubernetes_enable_pod_labels),
+            (
+                "kubernetes-pod-label-allowlist-regex",
+                &self.kubernetes_pod_label_allowlist_regex,
+            ),
+            ("container-labels", &self.container_labels),
+            ("container-runtime-socket", &self.container_runtime_socket),
+            ("dump-enabled", &self.dump_enabled),
+            ("dump-directory", &self.dump_directory),
+            ("dump-retention", &self.dump_retention),
+            ("dump-compression", &self.dump_compression),
         ];
         let asks = |value: &Option<String>| {
             value

@@ -100,3 +100,27 @@ fn what_needs_a_new_process_is_known() {
         Some("address")
     );
 }
+
+#[test]
+fn a_manifest_of_dcgm_exporter_starts_and_is_told_what_does_nothing() {
+    let words = [
+        "--web-systemd-socket",
+        "--dump-enabled",
+        "--dump-directory=/tmp/dumps",
+        "--max-concurrent-scrapes",
+        "4",
+        "--hpc-job-mapping-dir",
+        "/jobs",
+        "--kubernetes-enable-pod-labels=false",
+    ];
+    let cli = Cli::parse_from(std::iter::once("gpu-exporter").chain(words));
+    let told = cli.flags.dcgm.without_meaning.given();
+    let expected = [
+        "web-systemd-socket",
+        "max-concurrent-scrapes",
+        "hpc-job-mapping-dir",
+        "dump-enabled",
+        "dump-directory",
+    ];
+    assert_eq!(told, expected);
+}

@@ -106,3 +106,22 @@ fn a_typo_ends_the_start_with_its_name() {
         "{said}"
     );
 }
+
+#[test]
+fn a_swapped_link_is_noticed_as_kubernetes_swaps_it() {
+    use std::os::unix::fs::symlink;
+    let directory = tempfile::tempdir().unwrap();
+    for (version, team) in [("v1", "a"), ("v2", "b")] {
+        std::fs::create_dir(directory.path().join(version)).unwrap();
+        let text = format!("static-labels: {{team: {team}}}\n");
+        std::fs::write(directory.path().join(version).join("config.yml"), text).unwrap();
+    }
+    let (link, next) = (directory.path().join("data"), directory.path().join("data.next"));
+    symlink("v1", &link).unwrap();
+    let config = link.join("config.yml");
+    let exporter = Exporter::start(&["--config-file", config.to_str().unwrap()]);
+    exporter.wait_for_page("/metrics", |answer| answer.text().contains("team=\"a\""));
+    symlink("v2", &next).unwrap();
+    std::fs::rename(&next, &link).unwrap();
+    exporter.wait_for_page("/metrics", |answer| answer.text().contains("team=\"b\""));
+}
