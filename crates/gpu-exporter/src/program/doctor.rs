@@ -9,7 +9,8 @@ use gpu_kubelet::podresources::{self, ListPodResourcesRequest};
 use gpu_runtime::http::BindError;
 use gpu_runtime::{Chain, Terminal};
 
-use super::{Outcome, Parts, bind, fetch};
+use super::{Outcome, Parts, bind, fetch, ownership};
+use crate::owners::Sight;
 use crate::settings::{Kubernetes, Settings, SettingsError};
 use crate::source::{DriverFault, DriverLoader};
 use crate::web::config::WebConfig;
@@ -67,7 +68,7 @@ pub(super) async fn examine(settings: Result<Settings, SettingsError>, parts: &P
     findings.extend(counters(&settings));
     findings.push(web_config(&settings));
     findings.extend(drivers((parts.loaders)(&settings)));
-    findings.push(processes(&settings.procfs));
+    findings.push(processes(&settings));
     findings.push(control_groups(&settings));
     findings.push(kubelet(&settings).await);
     findings.push(kernel_log(&settings));
@@ -146,25 +147,23 @@ fn driver(loader: Box<dyn DriverLoader>) -> Finding {
     }
 }
 
-/// Whether the host's processes can be seen, by the kernel's own thread that every host has as its second process.
-fn processes(procfs: &Path) -> Finding {
+fn processes(settings: &Settings) -> Finding {
     let name = "processes";
-    let kernel = std::fs::read_to_string(procfs.join("2/comm"));
-    if kernel.is_ok_and(|comm| comm.trim() == "kthreadd") {
-        return match std::fs::read(procfs.join("1/cgroup")) {
-            Ok(_) => Finding::new(Verdict::Good, name, "those of the host are visible"),
-            Err(error) => Finding::new(
-                Verdict::Poor,
-                name,
-                format!(
-                    "their control groups cannot be read ({error}); run as root to tell apart who shares a GPU"
-                ),
-            ),
-        };
+    if ownership::sight(settings) == Sight::Own {
+        let words = "those of the host are not visible, so that containers that share a GPU are not told apart; \
+                     set hostPID, or say with --host-processes that they are";
+        return Finding::new(Verdict::Poor, name, words);
     }
-    let words = "those of the host are not visible, so that containers that share a GPU are not told apart; \
-                 set hostPID or --path.procfs";
-    Finding::new(Verdict::Poor, name, words)
+    match std::fs::read(settings.procfs.join("1/cgroup")) {
+        Ok(_) => Finding::new(Verdict::Good, name, "those of the host are visible"),
+        Err(error) => Finding::new(
+            Verdict::Poor,
+            name,
+            format!(
+                "their control groups cannot be read ({error}); run as root to tell apart who shares a GPU"
+            ),
+        ),
+    }
 }
 
 fn control_groups(settings: &Settings) -> Finding {
