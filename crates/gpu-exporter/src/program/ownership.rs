@@ -24,20 +24,24 @@ const LOOK: Duration = Duration::from_secs(5);
 /// Starts to ask the kubelet as the settings say. Without one every process is outside Kubernetes.
 pub fn ownership(settings: &Settings, tasks: &mut Tasks, shutdown: &Shutdown) -> Box<dyn Attribution> {
     let procfs = settings.procfs.clone();
-    let sight = match settings.process_sight {
-        ProcessSight::Detect => processes::sight(&procfs),
-        ProcessSight::Host => Sight::Host,
-        ProcessSight::Own => Sight::Own,
-    };
     let asked = match settings.kubernetes {
         Kubernetes::Off => None,
         Kubernetes::On | Kubernetes::WhenPresent => Some(ask_kubelet(settings, tasks, shutdown.clone())),
     };
     let kubelet = asked.as_ref().map(|asked| Arc::clone(&asked.kubelet));
     Box::new(Ownership {
-        assigner: Assigner::new(kubelet, procfs, sight),
+        assigner: Assigner::new(kubelet, procfs, sight(settings)),
         asked,
     })
+}
+
+/// Whether processes of other containers can be looked up.
+pub(super) fn sight(settings: &Settings) -> Sight {
+    match settings.process_sight {
+        ProcessSight::Detect => processes::sight(&settings.procfs),
+        ProcessSight::Host => Sight::Host,
+        ProcessSight::Own => Sight::Own,
+    }
 }
 
 fn ask_kubelet(settings: &Settings, tasks: &mut Tasks, shutdown: Shutdown) -> Asked {
