@@ -14,11 +14,13 @@ pub enum ProgramSet {
     Helm,
     /// The AWS double, a virtual environment of Python.
     Moto,
+    /// Object kinds of other projects: a directory of YAML files a project.
+    Crds,
 }
 
 impl ProgramSet {
     /// All sets.
-    pub const ALL: [Self; 3] = [Self::Kubernetes, Self::Helm, Self::Moto];
+    pub const ALL: [Self; 4] = [Self::Kubernetes, Self::Helm, Self::Moto, Self::Crds];
 
     /// The name before the version.
     pub fn name(self) -> &'static str {
@@ -26,6 +28,7 @@ impl ProgramSet {
             Self::Kubernetes => "kubernetes",
             Self::Helm => "helm",
             Self::Moto => "moto",
+            Self::Crds => "crds",
         }
     }
 
@@ -44,6 +47,7 @@ impl ProgramSet {
                 include_str!("../../../testbed/tools/python/requirements.txt"),
                 "moto",
             ),
+            Self::Crds => numbered(include_str!("../../../testbed/tools/crds/modules.txt")),
         }
     }
 
@@ -81,4 +85,11 @@ fn pinned(requirements: &'static str, package: &str) -> Option<&'static str> {
         let (name, version) = line.split_once("==")?;
         (name.split('[').next()?.trim() == package).then_some(version.trim())
     })
+}
+
+/// The number of a set that has no version of its own.
+fn numbered(list: &'static str) -> Option<&'static str> {
+    list.lines()
+        .find_map(|line| line.strip_prefix("set "))
+        .map(str::trim)
 }

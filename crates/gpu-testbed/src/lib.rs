@@ -39,6 +39,7 @@ pub mod chromium;
 pub mod control_plane;
 mod eventually;
 pub mod fleet;
+pub mod foreign;
 pub mod http;
 pub mod leftovers;
 pub mod moto;

@@ -18,7 +18,7 @@ mod waiting;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use bytes::Bytes;
@@ -61,6 +61,7 @@ pub struct RealNode {
     control_group: String,
     relay: Relay,
     doorway: Doorway,
+    ready_after: Duration,
     bed: Bed,
     // The last field is dropped last: the next node starts when nothing of this one is left.
     _lock: NodeLock,
@@ -104,6 +105,7 @@ impl RealNode {
     /// Starts a node that offers the given devices.
     pub async fn start_with(offers: Offers) -> anyhow::Result<Self> {
         let lock = NodeLock::acquire().await?;
+        let started = Instant::now();
         let bed = Bed::with_warden_prefix(&sandbox::PREFIX)?;
         let kubelet_root = bed.make_directory(parts::KUBELET_DIRECTORY)?;
         sandbox::set_up(&bed, &kubelet_root).await?;
@@ -116,13 +118,14 @@ impl RealNode {
         let relay = doorway
             .relay(parts.api_server_address()?)
             .context("failed to open the relay")?;
-        let node = Self {
+        let mut node = Self {
             offers: Mutex::new(offers),
             commands: AtomicU64::new(0),
             parts,
             control_group,
             relay,
             doorway,
+            ready_after: Duration::ZERO,
             bed,
             _lock: lock,
         };
@@ -130,7 +133,13 @@ impl RealNode {
             .guard(READY_WITHIN, node.come_up())
             .await
             .context("the real node did not come up")?;
+        node.ready_after = started.elapsed();
         Ok(node)
+    }
+
+    /// How long it took from nothing to a node that can run pods.
+    pub fn ready_after(&self) -> Duration {
+        self.ready_after
     }
 
     /// The node that all tests of this process share. It offers [`Offers::of_every_kind`] and ends with the process.

@@ -2,6 +2,7 @@
 //! cache directory outside the repository, keyed by version, so that a second run finds it there.
 
 mod apt;
+mod crds;
 mod deny;
 mod go;
 mod python;
@@ -35,6 +36,7 @@ pub(crate) fn run() -> Result<()> {
         let outcome = match set {
             ProgramSet::Kubernetes | ProgramSet::Helm => go::build(&root, &cache, set),
             ProgramSet::Moto => python::install(&root, &cache),
+            ProgramSet::Crds => crds::install(&root, &cache),
         };
         attempt(set.name(), outcome);
     }

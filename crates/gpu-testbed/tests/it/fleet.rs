@@ -2,6 +2,7 @@
 
 mod death;
 mod extension;
+mod foreign;
 mod losing_nodes;
 mod objects;
 mod scale;
