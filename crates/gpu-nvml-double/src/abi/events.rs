@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use nvml_wrapper_sys::bindings::{nvmlDevice_t, nvmlEventData_t, nvmlEventSet_t, nvmlReturn_t};
 
 use super::{get, store};
-use crate::world::{Code, INVALID_ARGUMENT, SUCCESS, TIMEOUT, World, pass, world};
+use crate::world::{Code, INVALID_ARGUMENT, LOOK_EVERY, SUCCESS, TIMEOUT, World, pass, world};
 
 const XID: u64 = 8;
 
@@ -69,10 +69,11 @@ extern "C" fn nvmlEventSetWait_v2(
             if let Some(event) = next(&mut world(), set)? {
                 return store(out, event);
             }
-            if Instant::now() >= until {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
                 return Err(TIMEOUT);
             }
-            thread::sleep(Duration::from_millis(2));
+            thread::sleep(left.min(LOOK_EVERY));
         }
     });
     served.err().unwrap_or(SUCCESS)
