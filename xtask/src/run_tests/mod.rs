@@ -66,7 +66,7 @@ pub(crate) fn bless() -> Result<()> {
     shell::run(
         shell::cargo(&root)
             .env("INSTA_UPDATE", "always")
-            .env("GPU_AUTOSCALER_BLESS", "1")
+            .env("UPDATE_GOLDEN", "1")
             .args(["test", "--quiet", "--workspace", "--no-fail-fast"]),
     )
 }
