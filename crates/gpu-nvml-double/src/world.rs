@@ -12,7 +12,6 @@ use nvml_wrapper_sys::bindings::{nvmlDevice_t, nvmlReturn_t};
 use crate::clockwork::{Clockwork, Totals};
 use crate::scenario::{FaultKind, Gpu, MigInstance, Scenario};
 use crate::tally::Counter;
-pub(crate) use source::LOOK_EVERY;
 use source::Source;
 
 pub(crate) const SUCCESS: Code = 0;

@@ -10,9 +10,8 @@ use std::time::{Duration, Instant};
 
 use crate::scenario::Scenario;
 
-/// A test sees its change soon, and a call costs no look at the file system. A wait for events looks no more often: a driver
-/// that waits takes no processor time, and neither may its double where that is measured.
-pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// A test sees its change soon, and a call costs no look at the file system.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 pub(super) struct Source {
     path: Option<PathBuf>,
