@@ -38,12 +38,12 @@ pub struct HostPaths {
 }
 
 impl HostPaths {
-    /// The usual places, with the control groups under `sysfs`.
-    pub fn usual(sysfs: &Path) -> Self {
+    /// The usual places below the host's `/sys`, the kubelet's directory and `/var/log`, wherever those are mounted.
+    pub fn below(sysfs: &Path, kubelet: &Path, logs: &Path) -> Self {
         Self {
-            checkpoint: "/var/lib/kubelet/device-plugins/kubelet_internal_checkpoint".into(),
-            pod_logs: "/var/log/pods".into(),
-            container_logs: "/var/log/containers".into(),
+            checkpoint: kubelet.join("device-plugins/kubelet_internal_checkpoint"),
+            pod_logs: logs.join("pods"),
+            container_logs: logs.join("containers"),
             cgroups: sysfs.join("fs/cgroup"),
         }
     }

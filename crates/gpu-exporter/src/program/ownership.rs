@@ -46,7 +46,8 @@ pub(super) fn sight(settings: &Settings) -> Sight {
 
 fn ask_kubelet(settings: &Settings, tasks: &mut Tasks, shutdown: Shutdown) -> Asked {
     let asking = Arc::new(AtomicBool::new(settings.kubernetes == Kubernetes::On));
-    let mut how = KubeletSettings::new(settings.kubelet_socket.clone(), HostPaths::usual(&settings.sysfs));
+    let paths = HostPaths::below(&settings.sysfs, &settings.kubelet_directory, &settings.logs);
+    let mut how = KubeletSettings::new(settings.kubelet_socket.clone(), paths);
     how.resources = GpuResources::with_renamed(settings.resource_names.iter().cloned());
     let socket = settings.kubelet_socket.clone();
     let kubelet = Arc::new(Kubelet::new(how, Arc::new(SystemClock)));

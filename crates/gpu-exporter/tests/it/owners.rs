@@ -154,7 +154,7 @@ async fn owners_are_found_from_socket_files_and_processes() {
         checkpoint: root.join("checkpoint"),
         pod_logs: root.join("pods"),
         container_logs: root.join("containers"),
-        ..HostPaths::usual(&root.join("sys"))
+        cgroups: root.join("sys/fs/cgroup"),
     };
     let settings = Settings::new(root.join("kubelet.sock"), host);
     let _fake = FakeKubelet::start(&settings.socket, answer(pods()));

@@ -16,7 +16,7 @@ fn paths(root: &Path) -> HostPaths {
         checkpoint: root.join("checkpoint"),
         pod_logs: root.join("pods"),
         container_logs: root.join("containers"),
-        ..HostPaths::usual(&root.join("sys"))
+        cgroups: root.join("sys/fs/cgroup"),
     }
 }
 
