@@ -1,6 +1,7 @@
 //! Which processes are on a device, what memory each holds and what share of the time each used since the last tick.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use gpu_model::Reading;
 use gpu_nvml::{Device, Process, ProcessList, ProcessSamples};
@@ -9,6 +10,10 @@ use super::Asker;
 use crate::readings::{DeviceReadings, ProcessReading, SliceId};
 use crate::source::DriverFault;
 
+/// The driver measures every sixth of a second, on some boards once a second. A tick without a measurement, shorter than
+/// this after the last one, says nothing: the last one stands. After it nothing ran.
+const STANDS_FOR: Duration = Duration::from_secs(2);
+
 pub(super) struct ProcessReader {
     /// The driver does not measure time per process on a sliced device.
     sliced: bool,
@@ -16,6 +21,9 @@ pub(super) struct ProcessReader {
     samples: ProcessSamples,
     since: u64,
     shares: BTreeMap<u32, u64>,
+    /// Over how many periods the shares were measured.
+    periods: u64,
+    measured_at: Option<Instant>,
 }
 
 impl ProcessReader {
@@ -26,6 +34,8 @@ impl ProcessReader {
             samples: ProcessSamples::default(),
             since: 0,
             shares: BTreeMap::new(),
+            periods: 0,
+            measured_at: None,
         }
     }
 
@@ -65,6 +75,13 @@ impl ProcessReader {
     ) -> Result<Reading<u64>, DriverFault> {
         let (samples, since) = (&mut self.samples, self.since);
         let answered = asker.ask(into, || device.process_utilization(since, samples))?;
+        let now = Instant::now();
+        let is_news = self.samples.newest().is_some();
+        let stands = |at: Instant| now.saturating_duration_since(at) < STANDS_FOR;
+        if !is_news && self.measured_at.is_some_and(stands) {
+            return Ok(answered.map(|()| self.periods));
+        }
+        self.measured_at = is_news.then_some(now);
         self.shares.clear();
         let mut instants: Vec<u64> = Vec::new();
         for sample in self.samples.iter() {
@@ -74,7 +91,8 @@ impl ProcessReader {
         self.since = self.samples.newest().unwrap_or(self.since);
         instants.sort_unstable();
         instants.dedup();
-        Ok(answered.map(|()| instants.len() as u64))
+        self.periods = instants.len() as u64;
+        Ok(answered.map(|()| self.periods))
     }
 }
 
