@@ -45,6 +45,7 @@ impl DriverLoader for NvidiaLoader {
         Ok(Arc::new(NvidiaDriver {
             nvml,
             identities: Mutex::default(),
+            told: Mutex::default(),
         }))
     }
 }
@@ -53,21 +54,25 @@ struct NvidiaDriver {
     nvml: Nvml,
     /// Asking a device for all that it is takes a dozen calls; it does not change while its uuid stays.
     identities: Mutex<BTreeMap<String, Arc<Identity>>>,
+    /// What was said of devices that cannot be described; it is said again only when it changes.
+    told: Mutex<BTreeMap<u32, Fault>>,
 }
 
 impl Driver for NvidiaDriver {
     fn list(&self) -> Result<Vec<Listed>, DriverFault> {
         let count = self.nvml.device_count().map_err(driver_fault)?;
         let mut listed = Vec::new();
+        let mut undescribed = Vec::new();
         for index in 0..count {
             match self.describe(index) {
                 Ok(device) => listed.push(device),
                 // One device that cannot be described must not hide the others; a driver that is gone concerns all.
                 Err(Fault::Uninitialized) => return Err(DriverFault::Gone),
                 Err(Fault::VersionMismatch) => return Err(DriverFault::VersionChanged),
-                Err(fault) => warn!(gpu = index, problem = %fault, "cannot describe a GPU"),
+                Err(fault) => undescribed.push((index, fault)),
             }
         }
+        self.tell(undescribed.into_iter().collect());
         Ok(listed)
     }
 
@@ -90,6 +95,16 @@ impl Driver for NvidiaDriver {
 }
 
 impl NvidiaDriver {
+    fn tell(&self, undescribed: BTreeMap<u32, Fault>) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        for (gpu, fault) in &undescribed {
+            if told.get(gpu) != Some(fault) {
+                warn!(gpu, problem = %fault, "cannot describe a GPU");
+            }
+        }
+        *told = undescribed;
+    }
+
     fn describe(&self, index: u32) -> Result<Listed, Fault> {
         let device = self.nvml.device(index)?;
         let uuid = device.uuid()?;
