@@ -8,7 +8,7 @@ use super::labels::{DeviceLabels, Place, Sharing, held_slice};
 use super::measure::{is_utilization_withheld, of_device, of_values};
 use super::sink::Lines;
 use super::xid;
-use crate::readings::{LinkReadings, Path, SliceId};
+use crate::readings::{Field, LinkReadings, Path, SliceId};
 use crate::snapshot::{DeviceSnapshot, DeviceState, Holder, Unattributed};
 
 /// Writes what one device has of a family.
@@ -253,16 +253,25 @@ impl<'a> Rows<'a> {
                     .filter_map(|other| read(other).known())
             };
             if known().next().is_some() {
-                let place = slice
-                    .and_then(|at| self.labels.slices[at].as_ref())
-                    .unwrap_or(&self.labels.whole);
-                self.float(
-                    lines,
-                    &place.bare,
-                    &[("reason", rest.reason.as_str())],
-                    known().sum(),
-                );
+                let reason = [("reason", rest.reason.as_str())];
+                self.float(lines, self.unowned(slice), &reason, known().sum());
             }
+        }
+    }
+
+    /// The labels of what is unowned: those of the value that it is a part of, so that both can be compared.
+    fn unowned(&self, slice: Option<usize>) -> &'a LabelBlock {
+        let has_memory = |at: usize| {
+            self.device.readings.slices[at]
+                .values
+                .known(Field::MemoryUsed)
+                .is_some()
+        };
+        let mut shown = self.labels.slices.iter().enumerate();
+        match slice.and_then(|at| self.labels.slices[at].as_ref()) {
+            Some(place) => &place.bare,
+            None if shown.any(|(at, place)| place.is_some() && has_memory(at)) => &self.labels.rest,
+            None => &self.labels.whole.bare,
         }
     }
 
