@@ -81,6 +81,8 @@ pub struct DeviceSnapshot {
     pub state: DeviceState,
     /// Since the last complete sample; `None` before the first.
     pub age: Option<Duration>,
+    /// The same for what is read slowly.
+    pub slow_age: Option<Duration>,
     pub readings: Arc<DeviceReadings>,
     pub totals: Totals,
     /// Driver faults (XIDs) by code since the exporter started.

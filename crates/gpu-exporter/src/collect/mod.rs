@@ -191,7 +191,7 @@ impl Cycle {
         let now = Instant::now();
         let mut devices: Vec<DeviceSnapshot> =
             workers.iter().map(|worker| self.device(worker, now)).collect();
-        devices.extend(self.departed());
+        devices.extend(self.absent());
         devices.sort_by(|a, b| order(&a.identity).cmp(&order(&b.identity)));
         self.attribution.attribute(&mut devices);
         let mut sources: Vec<SourceStatus> = self.rosters.iter().map(|roster| roster.status(now)).collect();
@@ -221,6 +221,7 @@ impl Cycle {
         DeviceSnapshot {
             state: shown.state,
             age: shown.sampled_at.map(|at| now.saturating_duration_since(at)),
+            slow_age: shown.slow_sampled_at.map(|at| now.saturating_duration_since(at)),
             readings: Arc::new(readings),
             totals: shown.totals,
             faults: self.faults(&identity),
@@ -233,17 +234,18 @@ impl Cycle {
         }
     }
 
-    /// Devices that were here and are no longer listed: lost, with nothing but their name and their faults.
-    fn departed(&self) -> Vec<DeviceSnapshot> {
-        let identities: Vec<Arc<Identity>> = self
+    /// Devices that were here and are no longer listed, or are listed and cannot be opened: nothing but their name, what is
+    /// wrong with them and their faults.
+    fn absent(&self) -> Vec<DeviceSnapshot> {
+        let absent: Vec<(Arc<Identity>, DeviceState)> = self
             .rosters
             .iter()
-            .flat_map(|roster| roster.with(|state| state.departed.clone()))
-            .map(|(identity, _)| identity)
+            .flat_map(|roster| roster.with(|state| state.absent()))
             .collect();
-        let lost = |identity: Arc<Identity>| DeviceSnapshot {
-            state: DeviceState::Lost,
+        let shown = |(identity, state): (Arc<Identity>, DeviceState)| DeviceSnapshot {
+            state,
             age: None,
+            slow_age: None,
             readings: Arc::new(DeviceReadings::default()),
             totals: Totals::default(),
             faults: self.faults(&identity),
@@ -254,7 +256,7 @@ impl Cycle {
             rejected_total: 0,
             identity,
         };
-        identities.into_iter().map(lost).collect()
+        absent.into_iter().map(shown).collect()
     }
 
     /// Zero while somebody listens and nothing came; unknown while nobody listens.

@@ -10,8 +10,8 @@ use tracing::{info, warn};
 
 use super::Intervals;
 use super::faults::{FaultLedger, Reporter};
-use super::worker::{Worker, thread};
-use crate::snapshot::{Identity, SourceStatus};
+use super::worker::{Trace, Worker, thread};
+use crate::snapshot::{DeviceState, Identity, SourceStatus};
 use crate::source::{Driver, DriverFault, DriverLoader, FaultStream, Listed};
 
 /// A listing that takes longer than this makes the source stale in every page.
@@ -22,6 +22,9 @@ const FAULT_WAIT: Duration = Duration::from_secs(1);
 const REMEMBER_DEPARTED: Duration = Duration::from_secs(3600);
 /// The driver's own limit is far below; a listing beyond this is corrupt.
 const MOST_DEVICES: usize = 256;
+/// A driver that was loaded again leaves those behind that hang in the old one, two threads each. After this many the device
+/// is not opened again before one of them comes back.
+const MOST_LEFT_BEHIND: usize = 3;
 
 /// Whether the driver may be held. Upgrades and GPU resets need it let go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +37,9 @@ pub(super) struct State {
     pub(super) workers: Vec<Arc<Worker>>,
     /// Devices that were listed and no longer are, and since when: a GPU that fell off the bus must be seen as lost, not
     /// silently missing.
-    pub(super) departed: Vec<(Arc<Identity>, Instant)>,
+    departed: Vec<(Arc<Identity>, Instant)>,
+    /// Devices that are listed and could not be opened, and why: one of them must not hide the others.
+    unopened: Vec<(Arc<Identity>, DriverFault)>,
     pub(super) faults: FaultLedger,
     /// Somebody listens, so that no fault means none.
     pub(super) hears_faults: bool,
@@ -64,6 +69,7 @@ impl Roster {
             loader,
             intervals,
             driver: None,
+            left_behind: Vec::new(),
             shared: Arc::clone(&shared),
         };
         thread(format!("{name}-list"), move || list.run())?;
@@ -117,6 +123,7 @@ impl State {
         Self {
             workers: Vec::new(),
             departed: Vec::new(),
+            unopened: Vec::new(),
             faults: FaultLedger::default(),
             hears_faults: false,
             must_restart: false,
@@ -128,6 +135,33 @@ impl State {
             last_duration: None,
             errors: BTreeMap::new(),
         }
+    }
+
+    /// The devices without a worker, and what is wrong with them.
+    pub(super) fn absent(&self) -> Vec<(Arc<Identity>, DeviceState)> {
+        let departed = self
+            .departed
+            .iter()
+            .map(|(identity, _)| (identity, DeviceState::Lost));
+        let unopened = self.unopened.iter().map(|(identity, fault)| match fault {
+            DriverFault::DeviceLost => (identity, DeviceState::Lost),
+            other => (identity, DeviceState::Failing(other.class())),
+        });
+        departed
+            .chain(unopened)
+            .map(|(identity, state)| (Arc::clone(identity), state))
+            .collect()
+    }
+
+    /// Takes over which devices could not be opened; says each once, counts each time.
+    fn note_unopened(&mut self, unopened: Vec<(Arc<Identity>, DriverFault)>) {
+        for (identity, fault) in &unopened {
+            *self.errors.entry(fault.class()).or_default() += 1;
+            if !self.unopened.contains(&(Arc::clone(identity), fault.clone())) {
+                warn!(gpu = identity.index, uuid = %identity.uuid, problem = %fault, "cannot open a GPU");
+            }
+        }
+        self.unopened = unopened;
     }
 
     fn note_departures(&mut self, devices: &[Listed], now: Instant) {
@@ -150,6 +184,8 @@ struct Lister {
     loader: Box<dyn DriverLoader>,
     intervals: Intervals,
     driver: Option<Arc<dyn Driver>>,
+    /// By uuid, the workers that were let go.
+    left_behind: Vec<(String, Trace)>,
     shared: Arc<(Mutex<State>, Condvar)>,
 }
 
@@ -222,21 +258,28 @@ impl Lister {
         Ok(driver)
     }
 
-    fn fit(&self, driver: &dyn Driver, devices: &[Listed]) -> Result<(), DriverFault> {
+    fn fit(&mut self, driver: &dyn Driver, devices: &[Listed]) -> Result<(), DriverFault> {
         let old = self.lock().workers.clone();
         let mut workers = Vec::with_capacity(devices.len());
+        let mut unopened = Vec::new();
         for device in devices {
             let kept = old.iter().find(|worker| worker.listed == *device);
             // A device that is opened anew while its old thread is still inside the driver would add a thread each time.
             let stuck = old
                 .iter()
                 .find(|worker| worker.listed.identity.uuid == device.identity.uuid && worker.is_inside());
-            let worker = match kept.or(stuck) {
-                Some(worker) => Arc::clone(worker),
-                None => Arc::new(self.open(driver, device)?),
-            };
-            workers.push(worker);
+            match kept.or(stuck) {
+                Some(worker) => workers.push(Arc::clone(worker)),
+                None => match self.open(driver, device) {
+                    Ok(worker) => workers.push(Arc::new(worker)),
+                    Err(fault @ (DriverFault::Gone | DriverFault::VersionChanged)) => return Err(fault),
+                    Err(fault) => unopened.push((Arc::clone(&device.identity), fault)),
+                },
+            }
         }
+        let is_kept = |one: &&Arc<Worker>| workers.iter().any(|worker| Arc::ptr_eq(worker, one));
+        let dropped: Vec<Arc<Worker>> = old.iter().filter(|one| !is_kept(one)).cloned().collect();
+        self.leave_behind(&dropped);
         let mut state = self.lock();
         for device in devices {
             state
@@ -244,11 +287,24 @@ impl Lister {
                 .introduce(&device.identity.uuid, &device.identity.pci_bus_id);
         }
         state.note_departures(devices, Instant::now());
+        state.note_unopened(unopened);
         state.workers = workers;
         Ok(())
     }
 
+    fn leave_behind(&mut self, workers: &[Arc<Worker>]) {
+        self.left_behind.retain(|(_, trace)| trace.is_warm());
+        let traces = workers
+            .iter()
+            .map(|worker| (worker.listed.identity.uuid.clone(), worker.trace()));
+        self.left_behind.extend(traces);
+    }
+
     fn open(&self, driver: &dyn Driver, device: &Listed) -> Result<Worker, DriverFault> {
+        let hangs = |(uuid, trace): &&(String, Trace)| *uuid == device.identity.uuid && trace.is_warm();
+        if self.left_behind.iter().filter(hangs).count() >= MOST_LEFT_BEHIND {
+            return Err(DriverFault::Failed { class: "stuck" });
+        }
         let readers = driver.open(device)?;
         info!(gpu = device.identity.index, uuid = %device.identity.uuid, model = %device.identity.model, "opened a GPU");
         Worker::start(device.clone(), readers, self.intervals.slow).map_err(|error| {
@@ -281,7 +337,12 @@ impl Lister {
 
     /// Ends the workers and drops the driver; its library stays loaded only for threads that are still inside it.
     fn let_go(&mut self) {
-        self.lock().workers.clear();
+        let workers = {
+            let mut state = self.lock();
+            state.unopened.clear();
+            std::mem::take(&mut state.workers)
+        };
+        self.leave_behind(&workers);
         self.driver = None;
     }
 }

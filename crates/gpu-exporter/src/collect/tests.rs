@@ -1,160 +1,19 @@
 //! The collector against a driver of ours that hangs, loses devices, restarts and changes on demand. Times are short and every
 //! wait has a deadline.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Condvar, Mutex};
+mod fake;
+
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use gpu_model::{Reading, Vendor};
+use gpu_model::Reading;
 use gpu_runtime::SystemClock;
 
 use super::{Collector, Hold, Intervals, NoAttribution, Surroundings};
-use crate::readings::{DeviceReadings, Field};
-use crate::snapshot::{DeviceState, Identity, NodeSnapshot, Origin};
-use crate::source::{
-    DeviceReader, Driver, DriverFault, DriverLoader, Fault, FaultDevice, FaultStream, Listed, Readers,
-};
-
-/// What the fake driver is told to do.
-#[derive(Default)]
-struct Orders {
-    devices: Vec<u32>,
-    layout: String,
-    hung: BTreeSet<u32>,
-    lost: BTreeSet<u32>,
-    gone: bool,
-    version_changed: bool,
-    faults: Vec<Fault>,
-    loads: u32,
-    inside: BTreeMap<u32, u32>,
-}
-
-#[derive(Clone, Default)]
-struct Fake(Arc<(Mutex<Orders>, Condvar)>);
-
-impl Fake {
-    fn with_devices(count: u32) -> Self {
-        let fake = Self::default();
-        fake.order(|orders| orders.devices = (0..count).collect());
-        fake
-    }
-
-    fn order<T>(&self, change: impl FnOnce(&mut Orders) -> T) -> T {
-        let answer = change(&mut self.0.0.lock().unwrap());
-        self.0.1.notify_all();
-        answer
-    }
-
-    fn driver_fault(&self) -> Result<(), DriverFault> {
-        self.order(|orders| match (orders.gone, orders.version_changed) {
-            (_, true) => Err(DriverFault::VersionChanged),
-            (true, _) => Err(DriverFault::Gone),
-            _ => Ok(()),
-        })
-    }
-}
-
-impl DriverLoader for Fake {
-    fn name(&self) -> &'static str {
-        "fake"
-    }
-
-    fn load(&self) -> Result<Arc<dyn Driver>, DriverFault> {
-        if self.order(|orders| orders.gone) {
-            return Err(DriverFault::Absent("the driver is not loaded".to_owned()));
-        }
-        self.order(|orders| orders.loads += 1);
-        Ok(Arc::new(self.clone()))
-    }
-}
-
-impl Driver for Fake {
-    fn list(&self) -> Result<Vec<Listed>, DriverFault> {
-        self.driver_fault()?;
-        Ok(self.order(|orders| {
-            let listed = |&index: &u32| Listed {
-                identity: Arc::new(identity(index)),
-                layout: vec![orders.layout.clone()],
-            };
-            orders.devices.iter().map(listed).collect()
-        }))
-    }
-
-    fn open(&self, device: &Listed) -> Result<Readers, DriverFault> {
-        let reader = |half| {
-            Box::new(Reader {
-                fake: self.clone(),
-                index: device.identity.index,
-                half,
-            })
-        };
-        Ok(Readers {
-            fast: reader(Half::Fast),
-            slow: reader(Half::Slow),
-        })
-    }
-
-    fn faults(&self) -> Option<Box<dyn FaultStream>> {
-        Some(Box::new(self.clone()))
-    }
-}
-
-impl FaultStream for Fake {
-    fn next(&mut self, _within: Duration) -> Result<Option<Fault>, DriverFault> {
-        std::thread::sleep(Duration::from_millis(2));
-        Ok(self.order(|orders| orders.faults.pop()))
-    }
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum Half {
-    Fast,
-    Slow,
-}
-
-struct Reader {
-    fake: Fake,
-    index: u32,
-    half: Half,
-}
-
-impl DeviceReader for Reader {
-    fn read(&mut self, into: &mut DeviceReadings) -> Result<(), DriverFault> {
-        if self.half == Half::Slow {
-            into.set(Field::PcieLinkWidth, Reading::Known(16.0));
-            return Ok(());
-        }
-        self.fake.driver_fault()?;
-        let (orders, changed) = &*self.fake.0;
-        let mut orders = orders.lock().unwrap();
-        *orders.inside.entry(self.index).or_default() += 1;
-        orders = changed
-            .wait_while(orders, |orders| orders.hung.contains(&self.index))
-            .unwrap();
-        *orders.inside.entry(self.index).or_default() -= 1;
-        if orders.lost.contains(&self.index) {
-            return Err(DriverFault::DeviceLost);
-        }
-        into.set(Field::Utilization, Reading::Known(0.5));
-        into.set(Field::Temperature, Reading::Known(9999.0));
-        Ok(())
-    }
-}
-
-fn identity(index: u32) -> Identity {
-    Identity {
-        vendor: Vendor::Nvidia,
-        index,
-        minor: Some(index),
-        uuid: format!("GPU-{index}"),
-        model: "NVIDIA T4".to_owned(),
-        pci_bus_id: format!("00000000:{index:02x}:00.0"),
-        serial: None,
-        vbios: None,
-        driver_version: "580.82.07".to_owned(),
-        architecture: None,
-    }
-}
+use crate::readings::{Field, ThrottleReason};
+use crate::snapshot::{DeviceState, NodeSnapshot, Origin};
+use crate::source::{Fault, FaultDevice};
+use fake::Fake;
 
 fn start(fake: &Fake) -> Collector {
     let intervals = Intervals {
@@ -311,5 +170,91 @@ fn faults_are_counted_and_survive_the_loss_of_the_device() {
     fake.order(|orders| orders.devices.clear());
     wait(&collector, "a departed device with its fault", |snapshot| {
         states(snapshot) == [DeviceState::Lost] && snapshot.devices[0].faults == [(79, 1)]
+    });
+}
+
+#[test]
+fn a_device_that_cannot_be_opened_hides_no_other() {
+    let fake = Fake::with_devices(3);
+    fake.order(|orders| orders.closed.insert(1));
+    let collector = start(&fake);
+    let shown = [DeviceState::Up, DeviceState::Failing("unknown"), DeviceState::Up];
+    let snapshot = wait(&collector, "two of three", |snapshot| {
+        states(snapshot) == shown && snapshot.devices[2].age.is_some()
+    });
+    assert!(snapshot.sources[0].up, "{:?}", snapshot.sources);
+    assert!(snapshot.sources[0].errors["unknown"] > 0);
+    fake.order(|orders| orders.closed.clear());
+    wait(&collector, "all three", |snapshot| sampled(snapshot, 3));
+}
+
+#[test]
+fn a_slow_half_that_hangs_shows_by_its_age_alone() {
+    let fake = Fake::with_devices(1);
+    let collector = start(&fake);
+    wait(&collector, "both halves", |snapshot| {
+        sampled(snapshot, 1) && snapshot.devices[0].slow_age.is_some()
+    });
+    fake.order(|orders| orders.slow_hung.insert(0));
+    let snapshot = wait(&collector, "an old slow half", |snapshot| {
+        snapshot.devices[0].slow_age > Some(Duration::from_millis(300))
+    });
+    assert_eq!(states(&snapshot), [DeviceState::Up]);
+    assert!(snapshot.devices[0].age < Some(Duration::from_millis(300)));
+    assert!(
+        snapshot.devices[0]
+            .readings
+            .values
+            .known(Field::PcieLinkWidth)
+            .is_some()
+    );
+    fake.order(|orders| orders.slow_hung.clear());
+    wait(&collector, "a new slow half", |snapshot| {
+        snapshot.devices[0].slow_age < Some(Duration::from_millis(200))
+    });
+}
+
+#[test]
+fn a_driver_that_hangs_and_comes_back_again_and_again_costs_a_bounded_number_of_threads() {
+    let fake = Fake::with_devices(1);
+    let collector = start(&fake);
+    fake.order(|orders| orders.slow_hung.insert(0));
+    for _ in 0..6 {
+        wait(&collector, "a device", |snapshot| snapshot.devices.len() == 1);
+        fake.order(|orders| orders.gone = true);
+        wait(&collector, "no driver", |snapshot| snapshot.devices.is_empty());
+        fake.order(|orders| orders.gone = false);
+    }
+    wait(&collector, "a device that is not opened any more", |snapshot| {
+        states(snapshot) == [DeviceState::Failing("stuck")]
+    });
+    let opened = fake.order(|orders| orders.opened);
+    assert!(opened <= 4, "it was opened {opened} times");
+    fake.order(|orders| orders.slow_hung.clear());
+    wait(&collector, "the device again", |snapshot| sampled(snapshot, 1));
+}
+
+#[test]
+fn the_drivers_own_count_of_throttling_wins_and_no_jump_comes_before_it() {
+    let seconds = |snapshot: &NodeSnapshot| {
+        snapshot.devices[0].totals.throttle_seconds[ThrottleReason::PowerCap as usize]
+    };
+    let fake = Fake::with_devices(1);
+    fake.order(|orders| {
+        orders.throttled_seconds = Some(12.0);
+        orders.slow_hung.insert(0);
+    });
+    let collector = start(&fake);
+    let snapshot = wait(&collector, "samples", |snapshot| {
+        sampled(snapshot, 1) && snapshot.sequence > 5
+    });
+    assert_eq!(seconds(&snapshot), Reading::Unsupported);
+    fake.order(|orders| orders.slow_hung.clear());
+    wait(&collector, "the driver's count", |snapshot| {
+        seconds(snapshot) == Reading::Known(12.0)
+    });
+    let summed = start(&Fake::with_devices(1));
+    wait(&summed, "our own sum", |snapshot| {
+        sampled(snapshot, 1) && seconds(snapshot) == Reading::Known(0.0)
     });
 }

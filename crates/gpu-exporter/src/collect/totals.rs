@@ -58,7 +58,7 @@ fn integrate(total: &mut Reading<f64>, rate: Reading<f64>, seconds: f64) {
 }
 
 /// A counter of the driver that could not be read once is still what it was.
-fn keep_last(before: Reading<f64>, now: Reading<f64>) -> Reading<f64> {
+pub(super) fn keep_last(before: Reading<f64>, now: Reading<f64>) -> Reading<f64> {
     match (before, now) {
         (Reading::Known(value), Reading::Failed) => Reading::Known(value),
         (_, now) => now,

@@ -1,13 +1,15 @@
 //! One device, two threads: the fast half answers every tick, the slow half runs at its own pace. A call that does not return
-//! holds its own thread and nothing else; there are never more than these two threads for a device, so a driver that blocks
-//! for ever costs two threads a device and no more.
+//! holds its own thread and nothing else. Threads that never come back outlive their worker; a [`Trace`] tells that they do,
+//! so that whoever starts workers can stop in time.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
+use gpu_model::Reading;
+
 use super::totals;
-use crate::readings::DeviceReadings;
+use crate::readings::{DeviceReadings, ThrottleReason};
 use crate::snapshot::{DeviceState, Totals};
 use crate::source::{DeviceReader, DriverFault, Listed, Readers};
 
@@ -21,7 +23,11 @@ pub(super) struct Shown {
     pub(super) readings: Arc<DeviceReadings>,
     pub(super) slow: Arc<DeviceReadings>,
     pub(super) totals: Totals,
+    /// What the driver counts of held-down clocks by itself, as of the last slow reading that had it; absent before the first.
+    counted: Option<[Reading<f64>; ThrottleReason::ALL.len()]>,
     pub(super) sampled_at: Option<Instant>,
+    /// When the slow half last ended well.
+    pub(super) slow_sampled_at: Option<Instant>,
     pub(super) errors: BTreeMap<&'static str, u64>,
     pub(super) rejected_total: u64,
     /// The last fault that concerns more than this device.
@@ -35,7 +41,18 @@ struct Slot {
     answered: u64,
     /// When the fast thread went into the driver, while it is there.
     inside_since: Option<Instant>,
+    slow_inside: bool,
     stop: bool,
+}
+
+/// What is left of a worker: nothing, once its threads have ended.
+pub(super) struct Trace(Weak<(Mutex<Slot>, Condvar)>);
+
+impl Trace {
+    /// Whether a thread of it has not come back from the driver.
+    pub(super) fn is_warm(&self) -> bool {
+        self.0.strong_count() > 0
+    }
 }
 
 /// The running readers of one device.
@@ -82,6 +99,7 @@ impl Worker {
     pub(super) fn shown(&self, now: Instant, patience: Duration) -> Shown {
         let slot = self.lock();
         let mut shown = slot.shown.clone();
+        shown.totals.throttle_seconds = throttle_seconds(&shown);
         if slot
             .inside_since
             .is_some_and(|since| now.saturating_duration_since(since) > patience)
@@ -91,9 +109,14 @@ impl Worker {
         shown
     }
 
-    /// Whether the fast thread is inside the driver.
+    /// Whether one of the threads is inside the driver.
     pub(super) fn is_inside(&self) -> bool {
-        self.lock().inside_since.is_some()
+        let slot = self.lock();
+        slot.inside_since.is_some() || slot.slow_inside
+    }
+
+    pub(super) fn trace(&self) -> Trace {
+        Trace(Arc::downgrade(&self.slot))
     }
 
     fn lock(&self) -> MutexGuard<'_, Slot> {
@@ -117,7 +140,9 @@ impl Slot {
                 readings: Arc::default(),
                 slow: Arc::default(),
                 totals: Totals::default(),
+                counted: None,
                 sampled_at: None,
+                slow_sampled_at: None,
                 errors: BTreeMap::new(),
                 rejected_total: 0,
                 driver_fault: None,
@@ -125,6 +150,7 @@ impl Slot {
             asked: 0,
             answered: 0,
             inside_since: None,
+            slow_inside: false,
             stop: false,
         }
     }
@@ -190,13 +216,20 @@ fn run_fast(mut reader: Box<dyn DeviceReader>, slot: &(Mutex<Slot>, Condvar)) {
 fn run_slow(mut reader: Box<dyn DeviceReader>, slot: &(Mutex<Slot>, Condvar), interval: Duration) {
     let mut buffer = DeviceReadings::default();
     loop {
+        lock(&slot.0).slow_inside = true;
         buffer.start();
         let outcome = reader.read(&mut buffer);
         let mut locked = lock(&slot.0);
+        locked.slow_inside = false;
         match outcome {
             Ok(()) => {
                 locked.count(&buffer);
+                let counted = locked.shown.counted.get_or_insert_default();
+                for (last, now) in counted.iter_mut().zip(buffer.throttle_seconds) {
+                    *last = totals::keep_last(*last, now);
+                }
                 locked.shown.slow = Arc::new(buffer.clone());
+                locked.shown.slow_sampled_at = Some(Instant::now());
             }
             Err(fault) => *locked.shown.errors.entry(fault.class()).or_default() += 1,
         }
@@ -208,6 +241,21 @@ fn run_slow(mut reader: Box<dyn DeviceReader>, slot: &(Mutex<Slot>, Condvar), in
             return;
         }
     }
+}
+
+/// The driver's own count where it has one, else what was summed here. Before the slow half has told which of the two it is
+/// there is neither: a sum that jumps to the driver's count would look like seconds that were never lost.
+fn throttle_seconds(shown: &Shown) -> [Reading<f64>; ThrottleReason::ALL.len()] {
+    let Some(counted) = shown.counted else {
+        return [Reading::Unsupported; ThrottleReason::ALL.len()];
+    };
+    let mut seconds = shown.totals.throttle_seconds;
+    for (summed, counted) in seconds.iter_mut().zip(counted) {
+        if counted != Reading::Unsupported {
+            *summed = counted;
+        }
+    }
+    seconds
 }
 
 /// A reader that panicked leaves plain values behind, so a poisoned lock still guards good data.

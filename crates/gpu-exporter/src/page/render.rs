@@ -117,6 +117,13 @@ fn device_health(sink: &mut Sink<'_>, snapshot: &NodeSnapshot, labels: &NodeLabe
             }
         }
     });
+    sink.family(&catalog::SLOW_AGE, |lines| {
+        for (device, labels) in devices() {
+            if let Some(age) = device.slow_age {
+                lines.float(&labels.whole.bare, milliseconds(age.as_secs_f64()));
+            }
+        }
+    });
     sink.family(&catalog::REJECTED, |lines| {
         for (device, labels) in devices() {
             lines.sample(&labels.whole.bare, device.rejected_total);

@@ -199,6 +199,7 @@ fn device() -> impl Strategy<Value = DeviceSnapshot> {
                 identity: Arc::new(identity),
                 state,
                 age: age.map(Duration::from_millis),
+                slow_age: age.map(Duration::from_millis),
                 readings: Arc::new(readings),
                 totals,
                 faults,

@@ -84,6 +84,7 @@ fn device(index: u32, uuid: &str, processes: &[(u32, f64, f64)]) -> DeviceSnapsh
         }),
         state: DeviceState::Up,
         age: None,
+        slow_age: None,
         readings: Arc::new(readings),
         totals: Totals::default(),
         faults: Vec::new(),

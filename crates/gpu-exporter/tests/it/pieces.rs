@@ -57,6 +57,7 @@ pub(crate) fn device(index: u32, model: &str, architecture: &'static str, driver
         }),
         state: DeviceState::Up,
         age: Some(Duration::from_millis(120)),
+        slow_age: Some(Duration::from_millis(15_250)),
         readings: Arc::new(DeviceReadings::default()),
         totals: Totals::default(),
         faults: Vec::new(),

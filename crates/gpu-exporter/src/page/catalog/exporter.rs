@@ -45,6 +45,12 @@ pub(in crate::page) const DEVICE_ERRORS: FamilyMeta<'_> = family(
     "Failed readings of a GPU, by class.",
     Counter,
 );
+pub(in crate::page) const SLOW_AGE: FamilyMeta<'_> = family(
+    "gpu_exporter_slow_sample_age_seconds",
+    "Time since the values of a GPU that are read seldom were last read: limits, links, errors, bus.",
+    Gauge,
+)
+.with_unit("seconds");
 pub(in crate::page) const REJECTED: FamilyMeta<'_> = family(
     "gpu_exporter_rejected_values_total",
     "Values of a GPU that could not be true and were refused.",
@@ -82,6 +88,7 @@ pub const SELF: &[FamilyMeta<'static>] = &[
     SOURCE_DURATION,
     SOURCE_ERRORS,
     DEVICE_ERRORS,
+    SLOW_AGE,
     REJECTED,
     RESTRICTED,
     COUNTERS_SKIPPED,
