@@ -15,11 +15,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use gpu_model::{Reading, Vendor};
 use gpu_nvml::{Device, Fault, LoadError, MigDevice, Nvml, Sliced};
-use tracing::warn;
+use tracing::{debug, warn};
 
 use super::{Driver, DriverFault, DriverLoader, FaultStream, Listed, Readers};
 use crate::readings::{DeviceReadings, Field};
 use crate::snapshot::Identity;
+
+const NO_LIBRARY: &str = "found no libnvidia-ml.so.1: install NVIDIA's driver, or give the container its libraries with the \
+                          NVIDIA runtime and NVIDIA_DRIVER_CAPABILITIES=utility; --log-level debug tells where it looked";
+const UNLOADABLE: &str = "failed to load NVIDIA's library: install a driver for this architecture and C library; the log has the \
+                          linker's words";
 
 /// Loads NVML from a given file or from the usual places.
 pub struct NvidiaLoader {
@@ -40,6 +45,15 @@ impl DriverLoader for NvidiaLoader {
     fn load(&self) -> Result<Arc<dyn Driver>, DriverFault> {
         let nvml = Nvml::load(self.library.as_deref()).map_err(|error| match error {
             LoadError::VersionMismatch => DriverFault::VersionChanged,
+            // Pages show this text, and where this machine keeps its libraries is nobody's business there.
+            LoadError::NotFound { looked } => {
+                debug!(?looked, "found no library of NVIDIA's driver");
+                DriverFault::Absent(NO_LIBRARY.to_owned())
+            }
+            LoadError::Unloadable { path, words } => {
+                warn!(path = %path.display(), problem = %words, "cannot load NVIDIA's library");
+                DriverFault::Absent(UNLOADABLE.to_owned())
+            }
             other => DriverFault::Absent(other.to_string()),
         })?;
         Ok(Arc::new(NvidiaDriver {
