@@ -3,5 +3,8 @@
 mod attribution;
 mod chart;
 mod ending;
+mod exporter;
+mod exporter_chart;
+mod exporter_release;
 mod pods;
 mod service;

@@ -15,12 +15,12 @@ use super::pods::{RUNS_WITHIN, TEST_WITHIN, shared_node};
 /// helm works on local files here, without a cluster.
 const HELM_WITHIN: Duration = Duration::from_secs(60);
 
-fn chart() -> PathBuf {
+pub(super) fn chart() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../charts/gpu-autoscaler")
 }
 
 /// Runs helm without a cluster, with the chart after the first words.
-async fn helm(words: &[&str], settings: &[&str]) -> anyhow::Result<String> {
+pub(super) async fn helm(words: &[&str], settings: &[&str]) -> anyhow::Result<String> {
     let bed = Bed::new()?;
     let mut spec = PartSpec::new("helm", Program::Helm.path()?)
         .args(words.iter().copied())
@@ -35,24 +35,40 @@ async fn helm(words: &[&str], settings: &[&str]) -> anyhow::Result<String> {
 #[tokio::test]
 async fn helm_finds_nothing_to_complain_about() -> anyhow::Result<()> {
     require!(Program::Helm);
-    let said = helm(&["lint", "--strict"], &["demo.enabled=true"]).await?;
-    ensure!(said.contains("1 chart(s) linted, 0 chart(s) failed"), "{said}");
+    for settings in [&[][..], &["demo.enabled=true"]] {
+        let said = helm(&["lint", "--strict"], settings).await?;
+        ensure!(said.contains("1 chart(s) linted, 0 chart(s) failed"), "{said}");
+    }
     Ok(())
 }
 
 #[tokio::test]
 async fn the_default_objects_are_these() -> anyhow::Result<()> {
     require!(Program::Helm);
-    let rendered = helm(&["template", "demo"], &["demo.enabled=true"]).await?;
+    let rendered = helm(&["template", "gpus"], &[]).await?;
     insta::assert_snapshot!("chart_default", rendered);
     Ok(())
 }
 
 #[tokio::test]
-async fn every_setting_reaches_the_objects() -> anyhow::Result<()> {
+async fn the_objects_of_the_demo_are_these() -> anyhow::Result<()> {
+    require!(Program::Helm);
+    let rendered = helm(
+        &["template", "demo"],
+        &["demo.enabled=true", "exporter.enabled=false"],
+    )
+    .await?;
+    insta::assert_snapshot!("chart_demo", rendered);
+    Ok(())
+}
+
+#[tokio::test]
+async fn every_setting_of_the_demo_reaches_its_objects() -> anyhow::Result<()> {
     require!(Program::Helm);
     let settings = [
         "demo.enabled=true",
+        "exporter.enabled=false",
+        "networkPolicy.enabled=true",
         "demo.nodes=100",
         "demo.seed=7",
         "demo.speed=60",
@@ -77,11 +93,11 @@ async fn every_setting_reaches_the_objects() -> anyhow::Result<()> {
         "tolerations[0].operator=Exists",
     ];
     let rendered = helm(&["template", "demo"], &settings).await?;
-    insta::assert_snapshot!("chart_all_settings", rendered);
+    insta::assert_snapshot!("chart_demo_all_settings", rendered);
     Ok(())
 }
 
-async fn check_refused(setting: &str, expected: &str) -> anyhow::Result<()> {
+pub(super) async fn check_refused(setting: &str, expected: &str) -> anyhow::Result<()> {
     let error = helm(&["template", "demo"], &["demo.enabled=true", setting])
         .await
         .expect_err(setting);
@@ -92,7 +108,11 @@ async fn check_refused(setting: &str, expected: &str) -> anyhow::Result<()> {
 #[tokio::test]
 async fn a_wrong_value_is_refused_by_name() -> anyhow::Result<()> {
     require!(Program::Helm);
-    check_refused("demo.enabled=false", "set demo.enabled=true").await?;
+    check_refused(
+        "demo.enabled=false,exporter.enabled=false",
+        "nothing is switched on",
+    )
+    .await?;
     check_refused("demo.node=3", "'/demo': additional properties 'node' not allowed").await?;
     check_refused("replica=2", "additional properties 'replica' not allowed").await?;
     check_refused("demo.nodes=0", "'/demo/nodes': minimum").await?;
@@ -142,7 +162,7 @@ async fn the_demo_runs_on_a_real_node() -> anyhow::Result<()> {
         ];
         words.extend([
             "--set",
-            "demo.enabled=true,image.tag=under-test,image.pullPolicy=Never",
+            "demo.enabled=true,exporter.enabled=false,image.tag=under-test,image.pullPolicy=Never",
         ]);
         let said = node.helm(&words).await?;
         ensure!(said.contains("SIMULATED"), "{said}");
