@@ -219,7 +219,7 @@ async fn pods_are_told_apart_by_the_exporter_in_its_daemonset() -> anyhow::Resul
     let work = async {
         let mut scenario = idle_gpus();
         let values = json!({"perProcess": {"enabled": true}});
-        let release = Release::install(node, "gpu-monitoring", &scenario, &values).await?;
+        let release = Release::install(node, "gpu-monitoring", Some(&scenario), &values).await?;
         let exporter = release.pod().await?;
         let process = release.process(&exporter)?;
         check_rights(process, "0")?;
@@ -250,7 +250,7 @@ async fn pods_are_told_apart_by_the_exporter_in_its_daemonset() -> anyhow::Resul
             gpu_of(&mut scenario, &one.device)?,
             vec![one.process.clone(), two.process.clone(), outside],
         );
-        release.double.change(&scenario)?;
+        release.change(&scenario)?;
         let owned = |page: &Metrics| {
             for worker in [&alone, &one, &two] {
                 worker.check(page)?;
@@ -323,7 +323,7 @@ async fn restart_pod(
     gpu.memory.used = 0;
     gpu.utilization = Some(Utilization { gpu: 0, memory: 0 });
     before.pod.delete(node).await?;
-    release.double.change(scenario)?;
+    release.change(scenario)?;
     let ended = Instant::now();
     until_page(release, exporter, "the ended pod has left the page", |page| {
         let left = page.with_label("pod", Some(&name));
@@ -339,7 +339,7 @@ async fn restart_pod(
 
     let after = Worker::start(node, &name, WHOLE, (GIB, 90)).await?;
     busy(gpu_of(scenario, &after.device)?, vec![after.process.clone()]);
-    release.double.change(scenario)?;
+    release.change(scenario)?;
     until_page(release, exporter, "the new pod has its GPU", |page| {
         after.check(page)?;
         check_sums(page, after.uuid())
@@ -365,7 +365,7 @@ async fn without_attribution_it_needs_no_rights_and_names_no_pod() -> anyhow::Re
                 "config": {"static-labels": {"stage": stage}},
             })
         };
-        let release = Release::install(node, "gpu-metrics", &scenario, &values("one")).await?;
+        let release = Release::install(node, "gpu-metrics", Some(&scenario), &values("one")).await?;
         let exporter = release.pod().await?;
         let process = release.process(&exporter)?;
         check_rights(process, "65532")?;
@@ -410,6 +410,54 @@ async fn without_attribution_it_needs_no_rights_and_names_no_pod() -> anyhow::Re
             "the exporter was restarted"
         );
         worker.pod.delete(node).await?;
+        release.uninstall().await
+    };
+    node.bed().guard(TEST_WITHIN, work).await
+}
+
+#[tokio::test]
+async fn without_attribution_it_fits_the_restricted_standard_and_runs_without_a_driver() -> anyhow::Result<()>
+{
+    require!(RealNode::needs(), Program::Helm);
+    let (node, _alone) = shared_node_alone().await?;
+    let work = async {
+        let name = "gpu-restricted";
+        let enforced = "pod-security.kubernetes.io/enforce=restricted";
+        node.kubectl(&["create", "namespace", name]).await?;
+        node.kubectl(&["label", "namespace", name, enforced]).await?;
+        let values = |attribution: bool| json!({"attribution": {"enabled": attribution}});
+        let release = Release::install(node, name, None, &values(false)).await?;
+        let exporter = release.pod().await?;
+        let page = release.page(&exporter).await?;
+        assert_eq!(page.value("dcgm_up", &[])?, 0.0);
+        assert!(page.samples("gpu_up", &[]).is_empty());
+        let doctor = release.run(&exporter, &["doctor"]).await.unwrap_err();
+        ensure!(
+            format!("{doctor:#}").contains("fail  driver nvml: "),
+            "{doctor:#}"
+        );
+
+        // With attribution the same namespace refuses the pods, and names the node's directories as the reason.
+        release.upgrade(&values(true)).await?;
+        until("the refusal is told", RUNS_WITHIN, async || {
+            let reason = "--field-selector=reason=FailedCreate";
+            let events = node
+                .kubectl(&[
+                    "get",
+                    "events",
+                    "--namespace",
+                    name,
+                    reason,
+                    "--output=jsonpath={.items[*].message}",
+                ])
+                .await?;
+            ensure!(
+                events.contains("violates PodSecurity") && events.contains("hostPath"),
+                "{events}"
+            );
+            Ok(())
+        })
+        .await?;
         release.uninstall().await
     };
     node.bed().guard(TEST_WITHIN, work).await

@@ -24,7 +24,7 @@ pub(super) struct Release<'a> {
     node: &'a RealNode,
     name: &'static str,
     values: PathBuf,
-    pub(super) double: Installed,
+    double: Option<Installed>,
     pods: Api<Pod>,
 }
 
@@ -37,11 +37,12 @@ pub(super) struct ExporterPod {
 }
 
 impl<'a> Release<'a> {
-    /// Installs the chart with the exporter's own image and the double as the driver, and waits until its pod is ready.
+    /// Installs the chart with the exporter's own image, and with the double as the driver where there is to be one, and
+    /// waits until its pod is ready.
     pub(super) async fn install(
         node: &'a RealNode,
         name: &'static str,
-        scenario: &Scenario,
+        scenario: Option<&Scenario>,
         exporter: &Value,
     ) -> anyhow::Result<Self> {
         let program = workspace_program("gpu-exporter", "gpu-exporter")?;
@@ -49,7 +50,13 @@ impl<'a> Release<'a> {
         let archive = node.bed().path(format!("{name}.tar"));
         node.import_image(&build_image(&ImageSpec::new(image, program, archive))?.path)
             .await?;
-        let double = Installed::into(&node.bed().make_directory(format!("{name}-double"))?, scenario)?;
+        let double = match scenario {
+            Some(scenario) => {
+                let directory = node.bed().make_directory(format!("{name}-double"))?;
+                Some(Installed::into(&directory, scenario)?)
+            }
+            None => None,
+        };
         let release = Self {
             node,
             name,
@@ -80,15 +87,19 @@ impl<'a> Release<'a> {
     /// The values that a user would write, and those that put the double in the driver's place.
     fn write_values(&self, exporter: &Value) -> anyhow::Result<()> {
         let mut exporter = exporter.clone();
-        let library = format!("/double/{}", file_name(&self.double.library())?);
         exporter["image"] = json!({"tag": "under-test", "pullPolicy": "Never"});
-        exporter["extraVolumes"] = json!([{"name": "double", "hostPath": {"path": self.double.directory()}}]);
-        exporter["extraVolumeMounts"] = json!([{"name": "double", "mountPath": "/double", "readOnly": true}]);
-        // The node's process namespace is not the machine's first one, by which a real node is known.
-        exporter["extraEnv"] = json!([
-            {"name": "GPU_EXPORTER_NVML_LIBRARY", "value": library},
-            {"name": "GPU_EXPORTER_HOST_PROCESSES", "value": (exporter["perProcess"]["enabled"] == true).to_string()},
-        ]);
+        if let Some(double) = &self.double {
+            let library = format!("/double/{}", file_name(&double.library())?);
+            exporter["extraVolumes"] = json!([{"name": "double", "hostPath": {"path": double.directory()}}]);
+            exporter["extraVolumeMounts"] =
+                json!([{"name": "double", "mountPath": "/double", "readOnly": true}]);
+            // The node's process namespace is not the machine's first one, by which a real node is known.
+            let sight = (exporter["perProcess"]["enabled"] == true).to_string();
+            exporter["extraEnv"] = json!([
+                {"name": "GPU_EXPORTER_NVML_LIBRARY", "value": library},
+                {"name": "GPU_EXPORTER_HOST_PROCESSES", "value": sight},
+            ]);
+        }
         std::fs::write(&self.values, json!({"exporter": exporter}).to_string())?;
         Ok(())
     }
@@ -99,6 +110,12 @@ impl<'a> Release<'a> {
         all.extend([self.name, &chart, "--namespace", self.name, "--values", &values]);
         self.node.helm(&all).await?;
         Ok(())
+    }
+
+    /// Changes what the driver says.
+    pub(super) fn change(&self, scenario: &Scenario) -> anyhow::Result<()> {
+        let double = self.double.as_ref().context("the release has no driver")?;
+        Ok(double.change(scenario)?)
     }
 
     /// The release's pod, once it is ready.
