@@ -101,7 +101,7 @@ pub struct Flags {
         value_delimiter = ','
     )]
     pub vocabulary: Option<Vec<String>>,
-    /// Only these families, beside the default ones when given as +NAME
+    /// Only these families: names, prefixes with `*`, `default` for the usual ones, `all`
     #[arg(
         long,
         env = "GPU_EXPORTER_FAMILIES",
