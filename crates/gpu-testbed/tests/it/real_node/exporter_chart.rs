@@ -1,5 +1,11 @@
 //! The exporter's part of the chart without a node: what it renders, what it refuses, and what its documents say.
 
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, ensure};
+use gpu_testbed::real_node::workspace_program;
 use gpu_testbed::{Program, require};
 
 use super::chart::{check_refused, helm};
@@ -22,7 +28,7 @@ const ALL_SETTINGS: &[&str] = &[
     "exporter.log.level=debug",
     "exporter.log.format=text",
     "exporter.config.vocabulary={gpu,nvidia_smi}",
-    "exporter.config.families={+gpu_topology_info}",
+    "exporter.config.families={default,gpu_ecc_*}",
     "exporter.config.labels={gpu,uuid,pod}",
     "exporter.config.static-labels.team=ml",
     "exporter.config.max-series=5000",
@@ -126,4 +132,61 @@ async fn a_wrong_value_of_the_exporter_is_refused_by_name() -> anyhow::Result<()
     .await?;
     check_refused("exporter.name=Exporter", "'/exporter/name'").await?;
     check_refused("exporter.service.port=0", "'/exporter/service/port'").await
+}
+
+/// The words of a text that begin like this and go on with these characters.
+fn words(text: &str, begin: &str, goes_on: impl Fn(char) -> bool) -> BTreeSet<String> {
+    text.match_indices(begin)
+        .map(|(at, _)| {
+            let rest = &text[at..];
+            let end = rest[begin.len()..]
+                .find(|c| !goes_on(c))
+                .map(|end| end + begin.len());
+            rest[..end.unwrap_or(rest.len())].to_owned()
+        })
+        .filter(|word| word.len() > begin.len())
+        .collect()
+}
+
+fn flags(text: &str) -> BTreeSet<String> {
+    let found = words(text, "--", |c| c.is_ascii_lowercase() || "-.".contains(c));
+    // A flag may end a sentence, and dashes alone rule a table.
+    let found = found.iter().map(|flag| flag.trim_end_matches('.').to_owned());
+    found.filter(|flag| !flag.starts_with("---")).collect()
+}
+
+/// Names of variables after a mark that stands before them.
+fn variables(text: &str, mark: &str) -> BTreeSet<String> {
+    let found = words(text, mark, |c| c.is_ascii_uppercase() || c == '_');
+    found.iter().map(|word| word[mark.len()..].to_owned()).collect()
+}
+
+#[tokio::test]
+async fn the_documents_and_the_chart_name_the_settings_that_the_program_has() -> anyhow::Result<()> {
+    require!(Program::Helm);
+    let program = workspace_program("gpu-exporter", "gpu-exporter")?;
+    let help = Command::new(program).arg("--help").env_clear().output()?;
+    let help = String::from_utf8(help.stdout)?;
+    // clap's own two need no documents.
+    let mut real = flags(&help);
+    real.retain(|flag| flag != "--help" && flag != "--version");
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/exporter.md");
+    let document = std::fs::read_to_string(file)?;
+    let settings = document
+        .split("\n## Settings\n")
+        .nth(1)
+        .context("a part on settings")?;
+    let settings = settings.split("\n## ").next().unwrap_or_default();
+    assert_eq!(flags(settings), real);
+    let real = variables(&help, "[env: ");
+    assert_eq!(variables(settings, "| `"), real);
+
+    // What the chart sets is a setting of the program, or one of the runtime's hook.
+    let rendered = helm(&["template", "gpus"], ALL_SETTINGS).await?;
+    for name in variables(&rendered, "- { name: ") {
+        let known =
+            real.contains(&name) || name.starts_with("NVIDIA_VISIBLE") || name.starts_with("NVIDIA_DRIVER");
+        ensure!(known, "the program knows no `{name}`");
+    }
+    Ok(())
 }
