@@ -233,6 +233,9 @@ impl Lister {
             None => self.load()?,
         };
         let devices = driver.list()?;
+        for fault in driver.undescribed() {
+            *self.lock().errors.entry(fault.class()).or_default() += 1;
+        }
         if devices.len() > MOST_DEVICES {
             return Err(DriverFault::Failed {
                 class: "absurd_count",
@@ -350,18 +353,27 @@ impl Lister {
 /// Hears faults until the driver is let go.
 fn listen(mut stream: Box<dyn FaultStream>, shared: &(Mutex<State>, Condvar), wanted: impl Fn() -> bool) {
     let with = |look: &dyn Fn(&mut State)| look(&mut shared.0.lock().unwrap_or_else(PoisonError::into_inner));
+    let mut hears = true;
     with(&|state| state.hears_faults = true);
     while wanted() {
-        match stream.next(FAULT_WAIT) {
+        let heard = stream.next(FAULT_WAIT);
+        if heard.is_ok() != hears {
+            hears = heard.is_ok();
+            with(&|state| state.hears_faults = hears);
+            match &heard {
+                Ok(_) => info!("hears faults again"),
+                Err(fault) => warn!(problem = %fault, "does not hear faults"),
+            }
+        }
+        match heard {
             Ok(Some(fault)) => {
                 warn!(code = fault.code, device = ?fault.device, "a GPU reported a fault");
                 with(&|state| state.faults.record(Reporter::Driver, &fault));
             }
             Ok(None) => {}
-            Err(fault) => {
-                warn!(problem = %fault, "stopped hearing faults");
-                break;
-            }
+            Err(DriverFault::Gone | DriverFault::VersionChanged) => break,
+            // It may pass; a stream that gave up would count no fault until the driver is loaded again.
+            Err(_) => std::thread::sleep(FAULT_WAIT),
         }
     }
     with(&|state| state.hears_faults = false);

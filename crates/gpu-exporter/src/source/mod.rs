@@ -16,6 +16,11 @@ pub trait Driver: Send + Sync {
     /// The devices that are there now. Called about once in two seconds.
     fn list(&self) -> Result<Vec<Listed>, DriverFault>;
 
+    /// What was wrong with devices that the last listing counted and could not describe.
+    fn undescribed(&self) -> Vec<DriverFault> {
+        Vec::new()
+    }
+
     /// Readers for one device: each is moved to a thread of its own.
     fn open(&self, device: &Listed) -> Result<Readers, DriverFault>;
 

@@ -8,10 +8,20 @@ use tracing::debug;
 use super::driver_fault;
 use crate::source::{DriverFault, Fault, FaultDevice, FaultStream};
 
+/// A set without one of the devices is made anew after so many waits: a lost GPU that was found again must be heard again.
+const WAITS_OF_A_PARTIAL_SET: u32 = 5;
+
 pub(super) struct XidStream {
     nvml: Nvml,
-    /// The set and how many devices there were when it was made: a new GPU needs a new set.
-    set: Option<(EventSet, u32)>,
+    set: Option<Watched>,
+}
+
+struct Watched {
+    set: EventSet,
+    /// How many devices there were when it was made: a new GPU needs a new set.
+    count: u32,
+    /// While a device that could report is not in it: how often it may still be waited for.
+    waits_left: Option<u32>,
 }
 
 impl XidStream {
@@ -21,17 +31,30 @@ impl XidStream {
 
     fn watch(&mut self) -> Result<&EventSet, NvmlFault> {
         let count = self.nvml.device_count()?;
-        if self.set.as_ref().is_none_or(|(_, known)| *known != count) {
-            let mut set = self.nvml.event_set()?;
-            for index in 0..count {
-                let watched = self.nvml.device(index).and_then(|device| set.watch(&device));
-                if let Err(fault) = watched {
-                    debug!(gpu = index, problem = %fault, "a GPU does not report faults");
-                }
-            }
-            self.set = Some((set, count));
+        let is_worn = |watched: &Watched| watched.count != count || watched.waits_left == Some(0);
+        if self.set.as_ref().is_none_or(is_worn) {
+            self.set = Some(self.watch_all(count)?);
         }
-        self.set.as_ref().map(|(set, _)| set).ok_or(NvmlFault::NoData)
+        let watched = self.set.as_mut().ok_or(NvmlFault::NoData)?;
+        watched.waits_left = watched.waits_left.map(|left| left.saturating_sub(1));
+        Ok(&watched.set)
+    }
+
+    fn watch_all(&self, count: u32) -> Result<Watched, NvmlFault> {
+        let mut set = self.nvml.event_set()?;
+        let mut is_partial = false;
+        for index in 0..count {
+            let watched = self.nvml.device(index).and_then(|device| set.watch(&device));
+            if let Err(fault) = watched {
+                is_partial |= fault != NvmlFault::Unsupported;
+                debug!(gpu = index, problem = %fault, "a GPU does not report faults");
+            }
+        }
+        Ok(Watched {
+            set,
+            count,
+            waits_left: is_partial.then_some(WAITS_OF_A_PARTIAL_SET),
+        })
     }
 }
 
@@ -50,7 +73,10 @@ impl FaultStream for XidStream {
                 std::thread::sleep(within);
                 Ok(None)
             }
-            Err(fault) => Err(driver_fault(fault)),
+            Err(fault) => {
+                self.set = None;
+                Err(driver_fault(fault))
+            }
         }
     }
 }

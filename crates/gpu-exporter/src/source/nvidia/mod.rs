@@ -68,7 +68,7 @@ struct NvidiaDriver {
     nvml: Nvml,
     /// Asking a device for all that it is takes a dozen calls; it does not change while its uuid stays.
     identities: Mutex<BTreeMap<String, Arc<Identity>>>,
-    /// What was said of devices that cannot be described; it is said again only when it changes.
+    /// What is wrong with devices that cannot be described; it is logged only when it changes.
     told: Mutex<BTreeMap<u32, Fault>>,
 }
 
@@ -88,6 +88,11 @@ impl Driver for NvidiaDriver {
         }
         self.tell(undescribed.into_iter().collect());
         Ok(listed)
+    }
+
+    fn undescribed(&self) -> Vec<DriverFault> {
+        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        told.values().map(|fault| driver_fault(*fault)).collect()
     }
 
     fn open(&self, listed: &Listed) -> Result<Readers, DriverFault> {
@@ -111,10 +116,10 @@ impl Driver for NvidiaDriver {
 impl NvidiaDriver {
     fn tell(&self, undescribed: BTreeMap<u32, Fault>) {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        for (gpu, fault) in &undescribed {
-            if told.get(gpu) != Some(fault) {
-                warn!(gpu, problem = %fault, "cannot describe a GPU");
-            }
+        if let Some((first, fault)) = undescribed.first_key_value()
+            && *told != undescribed
+        {
+            warn!(gpu = first, problem = %fault, gpus = undescribed.len(), "cannot describe GPUs");
         }
         *told = undescribed;
     }
