@@ -116,6 +116,10 @@ impl Exporter {
         self.child.try_wait().unwrap().is_none()
     }
 
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Resident memory in bytes.
     pub(crate) fn resident(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();

@@ -2,16 +2,20 @@
 
 use std::io::Write;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 
 use gpu_exporter::page::{FamilyChoice, PageSettings, Subset, Vocabulary, page_text};
+use gpu_exporter::readings::{Field, ThrottleReason};
+use gpu_exporter::snapshot::NodeSnapshot;
 use gpu_exposition::Format;
+use gpu_model::Reading;
 use gpu_testbed::Program;
 
 use crate::golden::{check, every_vocabulary};
 use crate::nodes;
 
 /// The findings of `promtool check metrics`, in order, each once.
-fn findings(page: &str) -> String {
+pub(crate) fn findings(page: &str) -> String {
     let program = Program::Promtool.find().unwrap();
     let mut promtool = Command::new(program)
         .args(["check", "metrics"])
@@ -50,6 +54,21 @@ fn our_own_names_are_clean() {
     }
 }
 
+/// A node whose GPU has every value there is, whatever it means.
+fn with_every_value() -> NodeSnapshot {
+    let mut node = nodes::sized(1, 0);
+    let device = &mut node.devices[0];
+    let readings = Arc::make_mut(&mut device.readings);
+    for &field in Field::ALL {
+        if readings.values.known(field).is_none() {
+            readings.set(field, Reading::Known(1.0));
+        }
+    }
+    readings.throttle_seconds = [Reading::Known(1.0); ThrottleReason::ALL.len()];
+    device.faults = vec![(79, 1)];
+    node
+}
+
 #[test]
 fn inherited_names_have_only_known_findings() {
     gpu_testbed::require!(Program::Promtool);
@@ -58,7 +77,8 @@ fn inherited_names_have_only_known_findings() {
         ..every_vocabulary()
     };
     let mut found = String::new();
-    for (_, node) in nodes::all() {
+    let all = nodes::all().into_iter().map(|(_, node)| node);
+    for node in all.chain([with_every_value()]) {
         found.push_str(&findings(
             &page_text(&node, &settings, Format::Text, Subset::Full).unwrap(),
         ));
