@@ -6,5 +6,6 @@ mod ending;
 mod exporter;
 mod exporter_chart;
 mod exporter_release;
+mod exporter_worker;
 mod pods;
 mod service;
