@@ -17,6 +17,9 @@ pub enum Origin {
     Simulated,
 }
 
+/// Labels from the API server, by name: few, short, and shared from one snapshot to the next.
+pub type LabelSet = Arc<[(String, String)]>;
+
 /// The node at one instant.
 #[derive(Debug, Clone)]
 pub struct NodeSnapshot {
@@ -25,6 +28,8 @@ pub struct NodeSnapshot {
     pub at: Timestamp,
     pub node: String,
     pub origin: Origin,
+    /// The node's own labels; `None` where the API server is not asked.
+    pub node_labels: Option<LabelSet>,
     /// By name of the source.
     pub sources: Vec<SourceStatus>,
     /// By vendor and index.
@@ -131,6 +136,8 @@ pub struct Holder {
     pub pod: PodName,
     pub container: ContainerName,
     pub uid: Option<PodUid>,
+    /// The pod's labels that may be shown, as far as they are known.
+    pub labels: LabelSet,
     /// The slice it holds, or holds a share of, where the device is sliced and the slice is known.
     pub slice: Option<SliceId>,
     pub part: HeldPart,

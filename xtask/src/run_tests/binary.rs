@@ -23,8 +23,37 @@ pub(super) struct TestBinary {
     executable: PathBuf,
 }
 
+/// Tests that need a feature of their package: the package, the feature, the test program. All other tests run what ships,
+/// which has the feature not.
+const WITH_FEATURE: &[(&str, &str, &str)] = &[("gpu-exporter", "kubernetes-labels", "labels")];
+
 /// Builds all test programs and returns them, those without real programs first: quick answers come first.
 pub(super) fn build(root: &Path, packages: &[String]) -> Result<Vec<TestBinary>> {
+    let mut binaries = Vec::new();
+    for (package, feature, target) in WITH_FEATURE {
+        if packages.is_empty() || packages.iter().any(|chosen| chosen == package) {
+            let feature = format!("{package}/{feature}");
+            binaries.extend(built(
+                root,
+                packages,
+                &["--features", &feature, "--test", target],
+            )?);
+        }
+    }
+    // At the end, so that the programs which tests start, and which cargo puts in one place, are those that ship.
+    binaries.extend(built(root, packages, &[])?);
+    binaries.sort_by_key(|binary| {
+        (
+            binary.package == "gpu-testbed",
+            binary.package.clone(),
+            binary.target.clone(),
+        )
+    });
+    Ok(binaries)
+}
+
+/// The same packages every time, so that cargo chooses the same features for what they share and builds it once.
+fn built(root: &Path, packages: &[String], further: &[&str]) -> Result<Vec<TestBinary>> {
     let mut command = shell::cargo(root);
     command.args([
         "test",
@@ -38,16 +67,9 @@ pub(super) fn build(root: &Path, packages: &[String]) -> Result<Vec<TestBinary>>
     for package in packages {
         command.args(["--package", package]);
     }
+    command.args(further);
     let messages = shell::read(&mut command)?;
-    let mut binaries: Vec<TestBinary> = messages.lines().filter_map(test_binary).collect();
-    binaries.sort_by_key(|binary| {
-        (
-            binary.package == "gpu-testbed",
-            binary.package.clone(),
-            binary.target.clone(),
-        )
-    });
-    Ok(binaries)
+    Ok(messages.lines().filter_map(test_binary).collect())
 }
 
 fn test_binary(line: &str) -> Option<TestBinary> {

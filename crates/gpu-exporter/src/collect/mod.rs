@@ -20,7 +20,9 @@ use gpu_model::Reading;
 use gpu_runtime::Clock;
 
 use crate::readings::DeviceReadings;
-use crate::snapshot::{DeviceSnapshot, DeviceState, Identity, NodeSnapshot, Origin, SourceStatus, Totals};
+use crate::snapshot::{
+    DeviceSnapshot, DeviceState, Identity, LabelSet, NodeSnapshot, Origin, SourceStatus, Totals,
+};
 use crate::source::{DriverFault, DriverLoader};
 use restrict::Suspicions;
 use roster::Roster;
@@ -59,6 +61,10 @@ impl Intervals {
 pub trait Attribution: Send {
     fn attribute(&mut self, devices: &mut [DeviceSnapshot]);
     fn status(&self) -> Vec<SourceStatus>;
+    /// The node's own labels, where somebody was asked for them.
+    fn node_labels(&self) -> Option<LabelSet> {
+        None
+    }
 }
 
 /// What a tick is told besides the devices.
@@ -152,6 +158,7 @@ impl Surroundings {
             at: self.clock.now(),
             node: self.node.clone(),
             origin: self.origin,
+            node_labels: None,
             sources,
             devices,
         }
@@ -202,11 +209,11 @@ impl Cycle {
             .any(|roster| roster.with(|state| state.must_restart));
         self.must_restart.fetch_or(version_changed, Ordering::Relaxed);
         self.sequence += 1;
-        self.published.store(Arc::new(self.surroundings.snapshot(
-            self.sequence,
-            sources,
-            devices,
-        )));
+        let node_labels = self.attribution.node_labels();
+        self.published.store(Arc::new(NodeSnapshot {
+            node_labels,
+            ..self.surroundings.snapshot(self.sequence, sources, devices)
+        }));
     }
 
     fn device(&mut self, worker: &Worker, now: Instant) -> DeviceSnapshot {
@@ -324,6 +331,13 @@ impl Attribution for Exchangeable {
 
     fn status(&self) -> Vec<SourceStatus> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).status()
+    }
+
+    fn node_labels(&self) -> Option<LabelSet> {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .node_labels()
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use gpu_exposition::{LabelBlock, WriteError};
 
+use super::api_labels::shown;
 use super::catalog::Vocabulary;
 use super::counters::{IdentityLabel, IdentityText};
 use super::labels::{DeviceLabels, Place, Sharing, held_slice, who};
@@ -239,6 +240,9 @@ impl Labeller<'_> {
             self.vocabulary == Vocabulary::Dcgm && self.settings.dcgm.pod_uid == PodUidLabel::Shown;
         if let (true, Some(uid)) = (shows_uid, &holder.uid) {
             self.push(&mut block, "pod_uid", uid.as_str())?;
+        }
+        for (name, value) in shown(&holder.labels, self.vocabulary, self.settings).pairs {
+            block.push(&name, value)?;
         }
         Ok(block)
     }

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use gpu_exposition::{LabelBlock, WriteError};
 use gpu_model::Vendor;
 
+use super::api_labels::{left_out, shown};
 use super::catalog::Vocabulary;
 use super::counters::IdentityLabel;
 use super::labeller::Labeller;
@@ -22,6 +23,8 @@ pub(super) struct NodeLabels {
     nvidia_smi: Vec<Option<DeviceLabels>>,
     /// The operator's own, for series that concern no device.
     pub(super) node: LabelBlock,
+    /// What the API server told of the node, and how many labels it told in vain; absent where it is not asked.
+    pub(super) api: Option<(LabelBlock, usize)>,
 }
 
 /// The labels of one device.
@@ -88,6 +91,7 @@ impl NodeLabels {
             dcgm: of(Vocabulary::Dcgm)?,
             nvidia_smi: of(Vocabulary::NvidiaSmi)?,
             node: LabelBlock::new(settings.static_labels.iter())?,
+            api: api(snapshot, settings)?,
         })
     }
 
@@ -110,11 +114,25 @@ impl NodeLabels {
     }
 }
 
+fn api(snapshot: &NodeSnapshot, settings: &PageSettings) -> Result<Option<(LabelBlock, usize)>, WriteError> {
+    let (Some(labels), Some(left_out)) = (&snapshot.node_labels, left_out(snapshot, settings)) else {
+        return Ok(None);
+    };
+    let mut block = LabelBlock::new([("node", &snapshot.node)])?;
+    for (name, value) in shown(labels, Vocabulary::Gpu, settings).pairs {
+        block.push(&name, value)?;
+    }
+    for (name, value) in settings.static_labels.iter() {
+        block.push(name, value)?;
+    }
+    Ok(Some((block, left_out)))
+}
+
 /// Whether the labels of one snapshot fit another.
 pub(super) fn have_same_labels(one: &NodeSnapshot, other: &NodeSnapshot) -> bool {
     let same_part = |a: &Holder, b: &Holder| {
-        (&a.namespace, &a.pod, &a.container, &a.uid, &a.part)
-            == (&b.namespace, &b.pod, &b.container, &b.uid, &b.part)
+        (&a.namespace, &a.pod, &a.container, &a.uid, &a.part, &a.labels)
+            == (&b.namespace, &b.pod, &b.container, &b.uid, &b.part, &b.labels)
     };
     let same_slice =
         |a: &SliceReadings, b: &SliceReadings| (a.id, &a.uuid, &a.profile) == (b.id, &b.uuid, &b.profile);
@@ -130,6 +148,7 @@ pub(super) fn have_same_labels(one: &NodeSnapshot, other: &NodeSnapshot) -> bool
             && a.holders.iter().zip(&b.holders).all(|(a, b)| same_part(a, b))
     };
     (&one.node, one.origin, one.devices.len()) == (&other.node, other.origin, other.devices.len())
+        && one.node_labels == other.node_labels
         && one
             .devices
             .iter()

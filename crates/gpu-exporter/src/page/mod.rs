@@ -1,6 +1,7 @@
 //! The metrics page: what is on it, how it is written, and the copies that are kept of it. Everything is made from a
 //! snapshot; nothing here touches a driver, the kubelet or the network.
 
+mod api_labels;
 mod cache;
 mod catalog;
 mod counters;

@@ -106,6 +106,12 @@ fn health(sink: &mut Sink<'_>, snapshot: &NodeSnapshot, look: &Look<'_>) {
             lines.sample(node, skipped as u64)
         });
     }
+    if let Some((labels, left_out)) = &look.labels.api {
+        sink.family(&catalog::NODE_LABELS, |lines| lines.sample(labels, 1));
+        sink.family(&catalog::LABELS_LEFT_OUT, |lines| {
+            lines.sample(node, *left_out as u64)
+        });
+    }
 }
 
 fn device_health(sink: &mut Sink<'_>, snapshot: &NodeSnapshot, labels: &NodeLabels) {

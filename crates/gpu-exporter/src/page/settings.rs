@@ -271,21 +271,21 @@ impl StaticLabels {
     }
 }
 
-/// The labels that do not stand in the catalogue beside a family.
-const IDENTITY_LABELS: &[&str] = &[
+/// The labels that do not stand in the catalogue beside a family, besides those of dcgm-exporter.
+const IDENTITY_LABELS: &[&str] = &["vendor", "node", "partition", "name", "class", "version"];
+
+/// The same in dcgm-exporter's vocabulary.
+const DCGM_IDENTITY_LABELS: &[&str] = &[
     "gpu",
     "uuid",
-    "vendor",
-    "node",
-    "partition",
+    "UUID",
+    "pci_bus_id",
+    "device",
+    "modelName",
     "source",
     "namespace",
     "pod",
     "container",
-    "UUID",
-    "device",
-    "modelName",
-    "name",
     "hostname",
     "Hostname",
     "GPU_I_PROFILE",
@@ -295,15 +295,19 @@ const IDENTITY_LABELS: &[&str] = &[
     "pod_name",
     "pod_namespace",
     "container_name",
-    "class",
-    "version",
     "le",
     "quantile",
 ];
 
 fn is_own_label(name: &str) -> bool {
     let mut specs = Vocabulary::ALL.into_iter().flat_map(Vocabulary::families);
-    IDENTITY_LABELS.contains(&name)
+    IDENTITY_LABELS.contains(&name) || is_label_of_dcgm(name) || specs.any(|spec| spec.labels.contains(&name))
+}
+
+/// Whether series with dcgm-exporter's names may have this label.
+pub(super) fn is_label_of_dcgm(name: &str) -> bool {
+    let mut specs = Vocabulary::Dcgm.families();
+    DCGM_IDENTITY_LABELS.contains(&name)
         || name.starts_with("DCGM_FI_")
         || specs.any(|spec| spec.labels.contains(&name))
 }

@@ -3,6 +3,8 @@
 mod bind;
 mod doctor;
 mod fetch;
+#[cfg(feature = "kubernetes-labels")]
+mod labelled;
 mod notes;
 mod once;
 mod ownership;
@@ -19,6 +21,8 @@ use crate::collect::{Attribution, Collector, Intervals, Surroundings};
 use crate::settings::{Cli, Command, Flags, Settings, Source};
 use crate::snapshot::Origin;
 use crate::source::DriverLoader;
+#[cfg(feature = "kubernetes-labels")]
+pub use labelled::Labelled;
 use notes::{Notes, WithNotes};
 pub use ownership::ownership;
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use crate::collect::Attribution;
-use crate::snapshot::{DeviceSnapshot, SourceStatus};
+use crate::snapshot::{DeviceSnapshot, LabelSet, SourceStatus};
 
 /// The sources that the program itself reports; clones share them.
 #[derive(Clone, Default)]
@@ -81,5 +81,9 @@ impl Attribution for WithNotes {
         let mut all = self.inner.status();
         all.extend(self.notes.statuses());
         all
+    }
+
+    fn node_labels(&self) -> Option<LabelSet> {
+        self.inner.node_labels()
     }
 }

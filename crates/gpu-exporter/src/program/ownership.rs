@@ -29,10 +29,13 @@ pub fn ownership(settings: &Settings, tasks: &mut Tasks, shutdown: &Shutdown) ->
         Kubernetes::On | Kubernetes::WhenPresent => Some(ask_kubelet(settings, tasks, shutdown.clone())),
     };
     let kubelet = asked.as_ref().map(|asked| Arc::clone(&asked.kubelet));
-    Box::new(Ownership {
+    let owners = Box::new(Ownership {
         assigner: Assigner::new(kubelet, procfs, sight(settings)),
         asked,
-    })
+    });
+    #[cfg(feature = "kubernetes-labels")]
+    let owners = super::labelled::labelled(owners, settings, tasks, shutdown);
+    owners
 }
 
 /// Whether processes of other containers can be looked up.

@@ -19,7 +19,7 @@ use crate::api::{History, HistorySettings};
 use crate::collect::{Collector, Hold};
 use crate::kmsg::KernelLog;
 use crate::page::PageCache;
-use crate::settings::{Flags, Settings};
+use crate::settings::{Flags, Settings, unmet_label_wish};
 use crate::web::config::WebConfig;
 use crate::web::{Door, Pulse, Site};
 
@@ -84,6 +84,9 @@ fn tell(flags: &Flags, settings: &Settings, web: &WebConfig) {
     let without_meaning = flags.dcgm.without_meaning.given();
     if !without_meaning.is_empty() {
         warn!(flags = ?without_meaning, "these flags of dcgm-exporter have no effect here");
+    }
+    if let Some(problem) = unmet_label_wish(flags) {
+        warn!(problem, "labels of pods were asked for");
     }
     for skipped in settings.page.counters.iter().flat_map(|file| &file.skipped) {
         warn!(entry = %skipped, "left out an entry of the counters file");

@@ -1,6 +1,7 @@
 //! dcgm-exporter's switches. Those with a meaning here change the page; the rest are accepted, so that an existing manifest
 //! starts, and named in the log, so that nobody believes they did something.
 
+use clap::builder::FalseyValueParser;
 use clap::{ArgAction, Args};
 
 use super::file::FileSettings;
@@ -24,6 +25,19 @@ pub struct DcgmFlags {
     /// The pod's uid as a label, where it is known
     #[arg(long, env = "DCGM_EXPORTER_KUBERNETES_ENABLE_POD_UID", action = ArgAction::SetTrue)]
     pub kubernetes_enable_pod_uid: bool,
+    /// Labels of pods from the API server: all of them, where no list names some (builds with kubernetes-labels)
+    #[arg(long, env = "DCGM_EXPORTER_KUBERNETES_ENABLE_POD_LABELS", value_name = "BOOL", num_args = 0..=1,
+        require_equals = true, default_value = "false", default_missing_value = "true",
+        value_parser = FalseyValueParser::new(), hide_default_value = true, hide_possible_values = true)]
+    pub kubernetes_enable_pod_labels: bool,
+    /// Expressions of which one has to fit a label's name, beside --pod-label-allow
+    #[arg(
+        long,
+        env = "DCGM_EXPORTER_KUBERNETES_POD_LABEL_ALLOWLIST_REGEX",
+        value_name = "EXPRESSIONS",
+        value_delimiter = ','
+    )]
+    pub kubernetes_pod_label_allowlist_regex: Option<Vec<String>>,
     #[command(flatten)]
     pub without_meaning: WithoutMeaning,
 }
@@ -100,12 +114,6 @@ pub struct WithoutMeaning {
     /// Jobs of batch systems are not joined
     #[arg(long, env = "DCGM_HPC_JOB_MAPPING_DIR", hide = true)]
     hpc_job_mapping_dir: Option<String>,
-    /// The API server is not asked
-    #[arg(long, env = "DCGM_EXPORTER_KUBERNETES_ENABLE_POD_LABELS", hide = true, num_args = 0..=1, default_missing_value = "true")]
-    kubernetes_enable_pod_labels: Option<String>,
-    /// The API server is not asked
-    #[arg(long, env = "DCGM_EXPORTER_KUBERNETES_POD_LABEL_ALLOWLIST_REGEX", hide = true)]
-    kubernetes_pod_label_allowlist_regex: Option<String>,
     /// Containers are named in Kubernetes alone
     #[arg(long, env = "DCGM_EXPORTER_CONTAINER_LABELS", hide = true, num_args = 0..=1, default_missing_value = "true")]
     container_labels: Option<String>,
@@ -161,11 +169,6 @@ impl WithoutMeaning {
             ("watch-max-keep-age", &self.watch_max_keep_age),
             ("watch-max-keep-samples", &self.watch_max_keep_samples),
             ("hpc-job-mapping-dir", &self.hpc_job_mapping_dir),
-            ("kubernetes-enable-pod-labels", &self.kubernetes_enable_pod_labels),
-            (
-                "kubernetes-pod-label-allowlist-regex",
-                &self.kubernetes_pod_label_allowlist_regex,
-            ),
             ("container-labels", &self.container_labels),
             ("container-runtime-socket", &self.container_runtime_socket),
             ("dump-enabled", &self.dump_enabled),

@@ -30,6 +30,8 @@ pub struct FileSettings {
     pub kubernetes: Option<bool>,
     pub pod_resources_kubelet_socket: Option<PathBuf>,
     pub nvidia_resource_names: Option<Vec<String>>,
+    pub pod_label_allow: Option<Vec<String>>,
+    pub node_label_allow: Option<Vec<String>>,
     pub nvml_library: Option<PathBuf>,
     pub kernel_log: Option<PathBuf>,
     pub web_config_file: Option<PathBuf>,

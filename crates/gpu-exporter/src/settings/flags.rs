@@ -132,6 +132,22 @@ pub struct Flags {
         value_delimiter = ','
     )]
     pub nvidia_resource_names: Option<Vec<String>>,
+    /// Labels of pods to take over from the API server: names, or prefixes with `*` (builds with kubernetes-labels)
+    #[arg(
+        long,
+        env = "GPU_EXPORTER_POD_LABEL_ALLOW",
+        value_name = "NAMES",
+        value_delimiter = ','
+    )]
+    pub pod_label_allow: Option<Vec<String>>,
+    /// Labels of the node to take over from the API server, in the same form
+    #[arg(
+        long,
+        env = "GPU_EXPORTER_NODE_LABEL_ALLOW",
+        value_name = "NAMES",
+        value_delimiter = ','
+    )]
+    pub node_label_allow: Option<Vec<String>>,
     /// Whether processes of other containers can be told apart (hostPID): true or false; found out by default
     #[arg(long, env = "GPU_EXPORTER_HOST_PROCESSES", value_name = "BOOL")]
     pub host_processes: Option<bool>,

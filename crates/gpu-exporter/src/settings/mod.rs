@@ -5,10 +5,12 @@ mod dcgm;
 pub mod duration;
 mod file;
 mod flags;
+mod labels;
 
 pub use dcgm::{DcgmFlags, WithoutMeaning};
 pub use file::{FileError, FileSettings, parse_yaml, read_text, read_yaml};
 pub use flags::{Cli, Command, Flags, Source};
+pub use labels::{AllowList, ApiLabels, unmet_label_wish};
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
@@ -43,6 +45,8 @@ pub struct Settings {
     pub kubernetes: Kubernetes,
     pub kubelet_socket: PathBuf,
     pub resource_names: Vec<String>,
+    /// The labels that the API server is asked for, in builds that can.
+    pub api_labels: Option<ApiLabels>,
     pub process_sight: ProcessSight,
     pub procfs: PathBuf,
     pub sysfs: PathBuf,
@@ -94,17 +98,13 @@ impl Settings {
             Some(path) => read_yaml(path)?,
             None => FileSettings::default(),
         };
-        let metrics_path = metrics_path(flags, &file)?;
+        let node = flags.node_name.as_ref().or(file.node_name.as_ref());
+        let node = node.map_or(host, String::as_str).to_owned();
         Ok(Self {
             address: address(flags, &file)?,
-            metrics_path,
+            metrics_path: metrics_path(flags, &file)?,
             sample_interval: sample_interval(flags, &file)?,
             collection_interval: collection_interval(flags, &file)?,
-            node: flags
-                .node_name
-                .clone()
-                .or_else(|| file.node_name.clone())
-                .unwrap_or_else(|| host.to_owned()),
             log_level: log_level(flags, &file),
             log_format: flags
                 .log_format
@@ -128,6 +128,8 @@ impl Settings {
                 .clone()
                 .or_else(|| file.nvidia_resource_names.clone())
                 .unwrap_or_default(),
+            api_labels: labels::resolve(flags, &file, &node)?,
+            node,
             process_sight: match flags.host_processes {
                 None => ProcessSight::Detect,
                 Some(true) => ProcessSight::Host,
@@ -177,6 +179,10 @@ impl Settings {
             (
                 "nvidia-resource-names",
                 self.resource_names != other.resource_names,
+            ),
+            (
+                "pod-label-allow, node-label-allow",
+                self.api_labels != other.api_labels,
             ),
             ("nvml-library", self.nvml_library != other.nvml_library),
             ("kernel-log", self.kernel_log != other.kernel_log),

@@ -12,8 +12,8 @@ use gpu_exporter::readings::{
     DeviceReadings, Field, LinkReadings, Path, PeerPath, SliceId, SliceReadings, ThrottleReason, Values,
 };
 use gpu_exporter::snapshot::{
-    DeviceSnapshot, DeviceState, HeldPart, Holder, Identity, NodeSnapshot, Origin, Restriction, SourceStatus,
-    Totals, Unattributed, UnattributedReason,
+    DeviceSnapshot, DeviceState, HeldPart, Holder, Identity, LabelSet, NodeSnapshot, Origin, Restriction,
+    SourceStatus, Totals, Unattributed, UnattributedReason,
 };
 use gpu_model::{ContainerName, Namespace, PodName, PodUid, Reading, Vendor};
 use proptest::collection::vec;
@@ -90,9 +90,11 @@ fn holder() -> impl Strategy<Value = Holder> {
         part(),
         reading(),
         reading(),
+        labels(),
     )
         .prop_map(
-            |(namespace, pod, container, slice, part, memory_bytes, utilization)| Holder {
+            |(namespace, pod, container, slice, part, memory_bytes, utilization, labels)| Holder {
+                labels,
                 namespace: Namespace::new(namespace).unwrap(),
                 uid: slice.map(|_| PodUid::new(format!("uid-{pod}")).unwrap()),
                 slice,
@@ -103,6 +105,17 @@ fn holder() -> impl Strategy<Value = Holder> {
                 utilization,
             },
         )
+}
+
+/// Labels of the API server, and such as it would never let through.
+fn labels() -> impl Strategy<Value = LabelSet> {
+    let name = prop_oneof![
+        "[a-c./-]{1,3}",
+        Just("pod".to_owned()),
+        Just("err_code".to_owned()),
+        any::<String>()
+    ];
+    vec((name, any::<String>()), 0..4).prop_map(LabelSet::from)
 }
 
 fn unattributed() -> impl Strategy<Value = Unattributed> {
@@ -223,8 +236,10 @@ pub(crate) fn node() -> impl Strategy<Value = NodeSnapshot> {
         any::<bool>(),
         vec(source, 0..4),
         vec(device(), 0..5),
+        option::of(labels()),
     )
-        .prop_map(|(name, simulated, sources, devices)| NodeSnapshot {
+        .prop_map(|(name, simulated, sources, devices, node_labels)| NodeSnapshot {
+            node_labels,
             origin: if simulated {
                 Origin::Simulated
             } else {

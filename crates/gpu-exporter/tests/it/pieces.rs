@@ -25,6 +25,7 @@ pub(crate) fn node(name: &str, sources: Vec<SourceStatus>, devices: Vec<DeviceSn
         at: Timestamp::from_second(1_790_000_000).unwrap(),
         node: name.to_owned(),
         origin: Origin::Measured,
+        node_labels: None,
         sources,
         devices,
     }
@@ -75,6 +76,7 @@ pub(crate) fn holder(namespace: &str, pod: &str, container: &str, part: HeldPart
         pod: PodName::new(pod).unwrap(),
         container: ContainerName::new(container).unwrap(),
         uid: None,
+        labels: Arc::default(),
         slice: match part {
             HeldPart::Slice(id) => Some(id),
             _ => None,

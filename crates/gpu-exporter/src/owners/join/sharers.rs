@@ -1,5 +1,7 @@
 //! The containers of one place, and whose of them a process is.
 
+use std::sync::Arc;
+
 use gpu_model::Reading;
 
 use super::place::Process;
@@ -102,6 +104,7 @@ impl Sharer<'_> {
             pod: self.held.pod.clone(),
             container: self.held.container.clone(),
             uid: self.held.uid.clone(),
+            labels: Arc::default(),
             slice,
             part: part_of(&self.given, slice),
             memory_bytes: Reading::Unsupported,

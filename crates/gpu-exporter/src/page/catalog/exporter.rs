@@ -66,6 +66,16 @@ pub(in crate::page) const COUNTERS_SKIPPED: FamilyMeta<'_> = family(
     "Entries of the counters file that this exporter cannot give.",
     Gauge,
 );
+pub(in crate::page) const NODE_LABELS: FamilyMeta<'_> = family(
+    "gpu_node_labels",
+    "The node's labels that the settings name, where the API server is asked for them.",
+    Gauge,
+);
+pub(in crate::page) const LABELS_LEFT_OUT: FamilyMeta<'_> = family(
+    "gpu_exporter_labels_left_out",
+    "Names of labels from the API server that cannot be shown: taken, too long, or too many.",
+    Gauge,
+);
 pub(in crate::page) const PAGE_SERIES: FamilyMeta<'_> =
     family("gpu_exporter_page_series", "Series on this page.", Gauge);
 pub(in crate::page) const FAMILIES_DROPPED: FamilyMeta<'_> = family(
@@ -92,6 +102,8 @@ pub const SELF: &[FamilyMeta<'static>] = &[
     REJECTED,
     RESTRICTED,
     COUNTERS_SKIPPED,
+    NODE_LABELS,
+    LABELS_LEFT_OUT,
     PAGE_SERIES,
     FAMILIES_DROPPED,
     SERIES_DROPPED,

@@ -21,6 +21,7 @@ fn snapshot(sequence: u64, sources: Vec<SourceStatus>) -> NodeSnapshot {
         at: jiff::Timestamp::UNIX_EPOCH,
         node: "node-a".to_owned(),
         origin: Origin::Measured,
+        node_labels: None,
         sources,
         devices: Vec::new(),
     }
