@@ -10,7 +10,7 @@ use super::plan::Plan;
 use super::rows;
 use super::settings::{PageSettings, Subset};
 use super::sink::{Sink, Tally};
-use crate::snapshot::{NodeSnapshot, SourceStatus};
+use crate::snapshot::{DeviceSnapshot, DeviceState, NodeSnapshot, SourceStatus};
 
 /// The families at the end of a page, which say what the limit did; room for them is kept from the start.
 const CLOSING_SERIES: usize = 3;
@@ -73,7 +73,7 @@ fn health(sink: &mut Sink<'_>, snapshot: &NodeSnapshot, look: &Look<'_>) {
         lines.sample(node.with(&[("version", env!("CARGO_PKG_VERSION"))]), 1);
     });
     sink.family(&catalog::DCGM_UP, |lines| {
-        lines.sample(node, i32::from(driver_answers(&snapshot.sources)))
+        lines.sample(node, i32::from(driver_answers(snapshot)))
     });
     let sources = || distinct(&snapshot.sources);
     sink.family(&catalog::SOURCE_UP, |lines| {
@@ -107,7 +107,9 @@ fn health(sink: &mut Sink<'_>, snapshot: &NodeSnapshot, look: &Look<'_>) {
         });
     }
     if let Some((labels, left_out)) = &look.labels.api {
-        sink.family(&catalog::NODE_LABELS, |lines| lines.sample(labels, 1));
+        if snapshot.node_labels.as_ref().is_some_and(|told| !told.is_empty()) {
+            sink.family(&catalog::NODE_LABELS, |lines| lines.sample(labels, 1));
+        }
         sink.family(&catalog::LABELS_LEFT_OUT, |lines| {
             lines.sample(node, *left_out as u64)
         });
@@ -157,10 +159,11 @@ fn closing(sink: &mut Sink<'_>, look: &Look<'_>) {
     sink.family(&catalog::SERIES_DROPPED, |lines| lines.sample(node, dropped));
 }
 
-fn driver_answers(sources: &[SourceStatus]) -> bool {
-    sources
-        .iter()
-        .any(|source| source.up && DRIVER_SOURCES.contains(&source.name))
+/// One GPU that hangs may hold up the listing of all; as long as another one answers, so does the driver.
+fn driver_answers(snapshot: &NodeSnapshot) -> bool {
+    let is_up = |source: &SourceStatus| source.up && DRIVER_SOURCES.contains(&source.name);
+    let answers = |device: &DeviceSnapshot| device.state == DeviceState::Up && device.age.is_some();
+    snapshot.sources.iter().any(is_up) || snapshot.devices.iter().any(answers)
 }
 
 /// Each source once.
