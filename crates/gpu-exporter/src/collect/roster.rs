@@ -80,9 +80,14 @@ impl Roster {
         look(&mut self.shared.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Lets the driver go, or takes it again, at once.
+    /// Lets the driver go, or takes it again, at once. The devices are let go even while the listing hangs.
     pub(super) fn hold(&self, hold: Hold) {
-        self.with(|state| state.hold = hold);
+        self.with(|state| {
+            state.hold = hold;
+            if hold == Hold::Released {
+                state.workers.clear();
+            }
+        });
         self.shared.1.notify_all();
     }
 

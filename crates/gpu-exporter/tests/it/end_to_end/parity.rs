@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use gpu_exposition::Format;
+use gpu_nvml_double::scenario::Licence;
 use gpu_testbed::Program;
 
 use super::machine::Plan;
@@ -10,8 +11,7 @@ use super::machines;
 use super::reading::{parse, samples};
 use crate::{golden, lint};
 
-/// The default families of dcgm-exporter. `DCGM_FI_DEV_VGPU_LICENSE_STATUS` is not among them here: only a virtual GPU has
-/// a licence, and no board does.
+/// The default families of dcgm-exporter that every board has.
 const EVERYWHERE: &[&str] = &[
     "DCGM_FI_DEV_SM_CLOCK",
     "DCGM_FI_DEV_MEM_CLOCK",
@@ -30,6 +30,8 @@ const EVERYWHERE: &[&str] = &[
     // Beyond its defaults, as the contract asks.
     "DCGM_FI_DEV_FB_TOTAL",
 ];
+/// Of virtual GPUs, which need a licence.
+const VIRTUAL: &[&str] = &["DCGM_FI_DEV_VGPU_LICENSE_STATUS"];
 /// Of boards whose memory is stacked.
 const STACKED: &[&str] = &["DCGM_FI_DEV_MEMORY_TEMP"];
 /// Of data-centre boards since Ampere.
@@ -73,7 +75,15 @@ fn check(plan: Plan, expected: &[&[&str]]) {
 
 #[test]
 fn hopper_has_every_default_family_of_dcgm_exporter() {
-    check(machines::h100_x8(), &[EVERYWHERE, STACKED, REMAPPING, PROFILED]);
+    let boards = [EVERYWHERE, STACKED, REMAPPING, PROFILED];
+    check(machines::h100_x8(), &boards);
+    let mut virtual_gpu = machines::h100_x8();
+    virtual_gpu.scenario.gpus[0].licence = Some(Licence {
+        product: "NVIDIA Virtual Compute Server".to_owned(),
+        feature: 4,
+        licensed: true,
+    });
+    check(virtual_gpu, &[&boards[..], &[VIRTUAL]].concat());
 }
 
 #[test]

@@ -92,6 +92,29 @@ fn soak_a_blocked_call_costs_only_the_gpu_it_concerns() {
 }
 
 #[test]
+fn a_gpu_that_answers_nothing_at_all_leaves_the_others_fresh() {
+    let mut machine = machine(3);
+    let watch = Watch::over(&machine.exporter);
+    let hung = machine.scenario.gpus[1].uuid.clone();
+    machine.change(|scenario| scenario.faults = vec![Fault::new("*", FaultKind::Hang).on(&hung)]);
+    // Even the listing hangs now, and says so; the others are read on, and so the driver answers.
+    let page = machine.wait(|page| value(page, "gpu_exporter_source_up", &["nvml"]) == Some(0.0));
+    assert_eq!(value(&page, "dcgm_up", &[]), Some(1.0), "{page}");
+    assert_eq!(up(&page, 1), Some(0.0), "{page}");
+    for gpu in [0, 2] {
+        assert_eq!(up(&page, gpu), Some(1.0), "{page}");
+        assert!(age(&page, gpu) < 3.0, "{page}");
+    }
+    // The others are let go on request all the same.
+    machine.exporter.signal(Signal::SIGUSR1);
+    machine.wait(|page| up(page, 0).is_none() && value(page, "dcgm_up", &[]) == Some(0.0));
+    machine.change(|scenario| scenario.faults.clear());
+    machine.exporter.signal(Signal::SIGUSR2);
+    machine.wait(|page| (0..3).all(|gpu| up(page, gpu) == Some(1.0)));
+    watch.finish();
+}
+
+#[test]
 fn a_driver_that_blocks_as_a_whole_makes_everything_stale_and_nothing_vanish() {
     let mut machine = machine(2);
     let watch = Watch::over(&machine.exporter);
