@@ -188,6 +188,13 @@ impl Cycle {
     }
 
     fn turn(&mut self, deadline: Instant) {
+        let is_first = self.sequence == 0;
+        if is_first {
+            // Otherwise the first snapshot would be empty, and the first page with GPUs an interval later.
+            self.rosters
+                .iter()
+                .for_each(|roster| roster.wait_for_listing(deadline));
+        }
         let workers: Vec<Arc<Worker>> = self
             .rosters
             .iter()
@@ -195,6 +202,9 @@ impl Cycle {
             .collect();
         workers.iter().for_each(|worker| worker.tick());
         workers.iter().for_each(|worker| worker.wait(deadline));
+        if is_first {
+            workers.iter().for_each(|worker| worker.wait_for_slow(deadline));
+        }
         let now = Instant::now();
         let mut devices: Vec<DeviceSnapshot> =
             workers.iter().map(|worker| self.device(worker, now)).collect();

@@ -80,6 +80,17 @@ impl Roster {
         look(&mut self.shared.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Waits for the outcome of the first listing, at most until the deadline.
+    pub(super) fn wait_for_listing(&self, deadline: Instant) {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let state = self.shared.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Whatever came of it is seen in the workers and in the status.
+        let _ = self
+            .shared
+            .1
+            .wait_timeout_while(state, left, |state| state.last_duration.is_none());
+    }
+
     /// Lets the driver go, or takes it again, at once. The devices are let go even while the listing hangs.
     pub(super) fn hold(&self, hold: Hold) {
         self.with(|state| {
@@ -325,6 +336,7 @@ impl Lister {
         let mut state = self.lock();
         state.listing_since = None;
         state.last_duration = Some(started.elapsed());
+        self.shared.1.notify_all();
         let Err(fault) = outcome else {
             state.listed_at = Some(Instant::now());
             state.problem = None;

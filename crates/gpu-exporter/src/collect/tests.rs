@@ -16,11 +16,17 @@ use crate::source::{Fault, FaultDevice};
 use fake::Fake;
 
 fn start(fake: &Fake) -> Collector {
-    let intervals = Intervals {
-        sample: Duration::from_millis(20),
-        slow: Duration::from_millis(50),
-        list: Duration::from_millis(30),
-    };
+    start_at(
+        fake,
+        Intervals {
+            sample: Duration::from_millis(20),
+            slow: Duration::from_millis(50),
+            list: Duration::from_millis(30),
+        },
+    )
+}
+
+fn start_at(fake: &Fake, intervals: Intervals) -> Collector {
     let surroundings = Surroundings {
         node: "node-a".to_owned(),
         origin: Origin::Measured,
@@ -76,6 +82,23 @@ fn both_halves_meet_in_one_snapshot_and_nonsense_is_refused() {
     assert_eq!(device.readings.values.get(Field::Temperature), Reading::Failed);
     assert!(device.rejected_total > 0);
     assert!(snapshot.sources[0].up);
+}
+
+#[test]
+fn the_first_snapshot_is_whole() {
+    // So far apart that no second one comes within the test.
+    let intervals = Intervals {
+        sample: Duration::from_secs(60),
+        ..Intervals::default()
+    };
+    let collector = start_at(&Fake::with_devices(2), intervals);
+    let first = wait(&collector, "anything", |snapshot| snapshot.sequence > 0);
+    assert_eq!(first.sequence, 1);
+    assert!(sampled(&first, 2), "{first:#?}");
+    for device in &first.devices {
+        let slow = device.readings.values.known(Field::PcieLinkWidth);
+        assert_eq!(slow, Some(16.0), "{first:#?}");
+    }
 }
 
 #[test]

@@ -42,11 +42,23 @@ struct Slot {
     /// When the fast thread went into the driver, while it is there.
     inside_since: Option<Instant>,
     slow_inside: bool,
+    /// Whether the slow thread came back from its first reading, well or not.
+    slow_has_run: bool,
     stop: bool,
 }
 
+/// What the two threads and the collection share. Two conditions, because a tick a second must not wake the slow thread, which
+/// has nothing to do for another half a minute.
+struct Shared {
+    slot: Mutex<Slot>,
+    /// A tick was asked for or answered.
+    ticks: Condvar,
+    /// The slow half was read, or should end.
+    slow: Condvar,
+}
+
 /// What is left of a worker: nothing, once its threads have ended.
-pub(super) struct Trace(Weak<(Mutex<Slot>, Condvar)>);
+pub(super) struct Trace(Weak<Shared>);
 
 impl Trace {
     /// Whether a thread of it has not come back from the driver.
@@ -58,30 +70,32 @@ impl Trace {
 /// The running readers of one device.
 pub(super) struct Worker {
     pub(super) listed: Listed,
-    slot: Arc<(Mutex<Slot>, Condvar)>,
+    shared: Arc<Shared>,
 }
 
 impl Worker {
     /// Starts both threads.
     pub(super) fn start(listed: Listed, readers: Readers, slow_interval: Duration) -> std::io::Result<Self> {
-        let slot = Arc::new((Mutex::new(Slot::new()), Condvar::new()));
+        let shared = Arc::new(Shared {
+            slot: Mutex::new(Slot::new()),
+            ticks: Condvar::new(),
+            slow: Condvar::new(),
+        });
         let index = listed.identity.index;
-        let fast_slot = Arc::clone(&slot);
-        thread(format!("gpu{index}-fast"), move || {
-            run_fast(readers.fast, &fast_slot)
-        })?;
-        let slow_slot = Arc::clone(&slot);
+        let fast = Arc::clone(&shared);
+        thread(format!("gpu{index}-fast"), move || run_fast(readers.fast, &fast))?;
+        let slow = Arc::clone(&shared);
         thread(format!("gpu{index}-slow"), move || {
-            run_slow(readers.slow, &slow_slot, slow_interval)
+            run_slow(readers.slow, &slow, slow_interval)
         })?;
-        Ok(Self { listed, slot })
+        Ok(Self { listed, shared })
     }
 
     /// Asks for a new sample; a worker that is still inside the driver is not asked twice.
     pub(super) fn tick(&self) {
         let mut slot = self.lock();
         slot.asked = slot.answered + 1;
-        self.slot.1.notify_all();
+        self.shared.ticks.notify_all();
     }
 
     /// Waits until the last tick is answered, at most until the deadline.
@@ -90,9 +104,20 @@ impl Worker {
         let slot = self.lock();
         // The answer is read through `shown`; whether it came in time is in its age.
         let _ = self
-            .slot
-            .1
+            .shared
+            .ticks
             .wait_timeout_while(slot, left, |slot| slot.answered < slot.asked && !slot.stop);
+    }
+
+    /// Waits until the slow half was read for the first time, at most until the deadline.
+    pub(super) fn wait_for_slow(&self, deadline: Instant) {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let slot = self.lock();
+        // What it read is seen through `shown`, or is not there yet.
+        let _ = self
+            .shared
+            .slow
+            .wait_timeout_while(slot, left, |slot| !slot.slow_has_run && !slot.stop);
     }
 
     /// What is known now. A thread that has been inside the driver for longer than `patience` makes the device stuck.
@@ -116,11 +141,11 @@ impl Worker {
     }
 
     pub(super) fn trace(&self) -> Trace {
-        Trace(Arc::downgrade(&self.slot))
+        Trace(Arc::downgrade(&self.shared))
     }
 
     fn lock(&self) -> MutexGuard<'_, Slot> {
-        lock(&self.slot.0)
+        lock(&self.shared.slot)
     }
 }
 
@@ -128,7 +153,8 @@ impl Drop for Worker {
     /// Tells both threads to end when they come back from the driver; nobody waits for one that does not.
     fn drop(&mut self) {
         self.lock().stop = true;
-        self.slot.1.notify_all();
+        self.shared.ticks.notify_all();
+        self.shared.slow.notify_all();
     }
 }
 
@@ -151,6 +177,7 @@ impl Slot {
             answered: 0,
             inside_since: None,
             slow_inside: false,
+            slow_has_run: false,
             stop: false,
         }
     }
@@ -173,13 +200,13 @@ impl Slot {
     }
 }
 
-fn run_fast(mut reader: Box<dyn DeviceReader>, slot: &(Mutex<Slot>, Condvar)) {
+fn run_fast(mut reader: Box<dyn DeviceReader>, shared: &Shared) {
     let mut buffer = DeviceReadings::default();
     loop {
         {
-            let waiting = lock(&slot.0);
-            let mut slot = slot
-                .1
+            let waiting = lock(&shared.slot);
+            let mut slot = shared
+                .ticks
                 .wait_while(waiting, |slot| slot.answered >= slot.asked && !slot.stop)
                 .unwrap_or_else(PoisonError::into_inner);
             if slot.stop {
@@ -190,7 +217,7 @@ fn run_fast(mut reader: Box<dyn DeviceReader>, slot: &(Mutex<Slot>, Condvar)) {
         buffer.start();
         let outcome = reader.read(&mut buffer);
         let now = Instant::now();
-        let mut locked = lock(&slot.0);
+        let mut locked = lock(&shared.slot);
         locked.inside_since = None;
         locked.answered = locked.asked;
         match outcome {
@@ -209,18 +236,20 @@ fn run_fast(mut reader: Box<dyn DeviceReader>, slot: &(Mutex<Slot>, Condvar)) {
             Err(fault) => locked.fail(fault),
         }
         drop(locked);
-        slot.1.notify_all();
+        shared.ticks.notify_all();
     }
 }
 
-fn run_slow(mut reader: Box<dyn DeviceReader>, slot: &(Mutex<Slot>, Condvar), interval: Duration) {
+fn run_slow(mut reader: Box<dyn DeviceReader>, shared: &Shared, interval: Duration) {
     let mut buffer = DeviceReadings::default();
     loop {
-        lock(&slot.0).slow_inside = true;
+        lock(&shared.slot).slow_inside = true;
         buffer.start();
         let outcome = reader.read(&mut buffer);
-        let mut locked = lock(&slot.0);
+        let mut locked = lock(&shared.slot);
         locked.slow_inside = false;
+        locked.slow_has_run = true;
+        shared.slow.notify_all();
         match outcome {
             Ok(()) => {
                 locked.count(&buffer);
@@ -233,8 +262,8 @@ fn run_slow(mut reader: Box<dyn DeviceReader>, slot: &(Mutex<Slot>, Condvar), in
             }
             Err(fault) => *locked.shown.errors.entry(fault.class()).or_default() += 1,
         }
-        let (locked, _) = slot
-            .1
+        let (locked, _) = shared
+            .slow
             .wait_timeout_while(locked, interval, |slot| !slot.stop)
             .unwrap_or_else(PoisonError::into_inner);
         if locked.stop {
