@@ -3,7 +3,11 @@
 use std::io;
 use std::net::SocketAddr;
 
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+
+/// Connections that wait to be accepted. The usual 128 overflow when a thousand scrapers come at once, and the kernel then
+/// resets some of them; it cuts this down to its own limit.
+const BACKLOG: u32 = 4096;
 
 /// A port that accepts connections.
 #[derive(Debug)]
@@ -48,9 +52,9 @@ pub enum BindError {
 }
 
 impl Listener {
-    /// Takes the port at `address`; `setting` is how people name the flag that chose it.
+    /// Takes the port at `address`, inside a runtime; `setting` is how people name the flag that chose it.
     pub async fn bind(address: SocketAddr, setting: &'static str) -> Result<Self, BindError> {
-        let bound = TcpListener::bind(address).await.and_then(|socket| {
+        let bound = listen(address).and_then(|socket| {
             let address = socket.local_addr()?;
             Ok(Self { socket, address })
         });
@@ -77,4 +81,16 @@ impl Listener {
         stream.set_nodelay(true)?;
         Ok(stream)
     }
+}
+
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() {
+        TcpSocket::new_v4()
+    } else {
+        TcpSocket::new_v6()
+    }?;
+    // A program that is started again must not wait for the connections of its predecessor to be forgotten.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
 }
