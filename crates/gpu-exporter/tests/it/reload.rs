@@ -28,7 +28,7 @@ fn a_signal_reads_the_settings_again() {
     std::fs::write(directory.path().join("config.yml"), "static-labels: {team: b}\n").unwrap();
     exporter.signal(Signal::SIGHUP);
     exporter.wait_for_page("/metrics", |answer| answer.text().contains("team=\"b\""));
-    assert!(exporter.log().contains(TAKEN));
+    exporter.wait_for_log(TAKEN);
 }
 
 #[test]
