@@ -100,6 +100,19 @@ async fn without_attribution_nothing_of_the_node_is_mounted() -> anyhow::Result<
 }
 
 #[tokio::test]
+async fn labels_from_the_api_server_bring_a_token_and_a_role() -> anyhow::Result<()> {
+    require!(Program::Helm);
+    let settings = [
+        "exporter.apiLabels.enabled=true",
+        "exporter.apiLabels.pods={team,app.kubernetes.io/*}",
+        "exporter.apiLabels.nodes={node.kubernetes.io/instance-type}",
+    ];
+    let rendered = helm(&["template", "gpus"], &settings).await?;
+    insta::assert_snapshot!("chart_exporter_api_labels", rendered);
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_wrong_value_of_the_exporter_is_refused_by_name() -> anyhow::Result<()> {
     require!(Program::Helm);
     let alone = "exporter.perProcess.enabled=true,exporter.attribution.enabled=false";
@@ -109,6 +122,9 @@ async fn a_wrong_value_of_the_exporter_is_refused_by_name() -> anyhow::Result<()
         "needs exporter.webConfig.secretName",
     )
     .await?;
+    check_refused("exporter.apiLabels.enabled=true", "name the labels to show").await?;
+    let walled = "exporter.apiLabels.enabled=true,exporter.apiLabels.pods={team},networkPolicy.enabled=true";
+    check_refused(walled, "exclude each other").await?;
     check_refused(
         "exporter.hostPID=true",
         "additional properties 'hostPID' not allowed",
