@@ -114,6 +114,12 @@ text_id!(
     "node name"
 );
 text_id!(
+    /// The machine behind a node: the cloud's instance id, or the node's uid where there is no cloud. A node's name comes
+    /// back with another machine behind it; this does not.
+    MachineId,
+    "machine id"
+);
+text_id!(
     /// The vendor's id of a whole GPU: `GPU-<uuid>` for NVIDIA, the unique id for AMD.
     GpuUuid,
     "GPU uuid"

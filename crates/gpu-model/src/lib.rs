@@ -20,8 +20,8 @@ pub use fleet::{
     CapacityType, Cloud, Device, FleetView, GpuView, Node, NodeView, Owner, PartUsage, PartView, Source,
 };
 pub use ids::{
-    ClusterId, ContainerName, DeviceId, GpuIndex, GpuUuid, IdError, MigProfileName, Namespace, NodeName,
-    PciAddress, PodName, PodRef, PodUid, ResourceName,
+    ClusterId, ContainerName, DeviceId, GpuIndex, GpuUuid, IdError, MachineId, MigProfileName, Namespace,
+    NodeName, PciAddress, PodName, PodRef, PodUid, ResourceName,
 };
 pub use mig::{MIG_TABLES, MigProfile, MigTable};
 pub use money::{NanoUsd, SplitError};

@@ -1,0 +1,3 @@
+//! What must hold of every bill.
+
+mod keys;
