@@ -65,6 +65,24 @@ pub struct Identity {
     pub vbios: Option<String>,
     pub driver_version: String,
     pub architecture: Option<&'static str>,
+    pub board: Board,
+}
+
+/// What only some vendors tell of a device.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Board {
+    /// The number in the name of the graphics device file (`card1`), which AMD's resource driver goes by.
+    pub card: Option<u32>,
+    /// The same of the render device file (`renderD128`).
+    pub render: Option<u32>,
+    /// The product line, such as `AMD Instinct MI300X OAM`.
+    pub series: Option<String>,
+    /// Who made the board.
+    pub maker: Option<String>,
+    /// How the compute dies are divided among partitions, as the driver writes it: `SPX`, `CPX`.
+    pub compute_partition: Option<String>,
+    /// How the memory is divided: `NPS1`, `NPS4`.
+    pub memory_partition: Option<String>,
 }
 
 /// Whether the device answered when it was last asked.

@@ -78,7 +78,7 @@ mod tests {
 
     use super::{SUSPICIOUS_FOR, Suspicions};
     use crate::readings::{DeviceReadings, Field, ProcessReading};
-    use crate::snapshot::{Identity, Restriction};
+    use crate::snapshot::{Board, Identity, Restriction};
 
     fn readings(utilization: Reading<f64>, watts: f64, processes: usize) -> DeviceReadings {
         let process = ProcessReading {
@@ -109,6 +109,7 @@ mod tests {
             vbios: None,
             driver_version: String::new(),
             architecture: None,
+            board: Board::default(),
         };
         let start = Instant::now();
         let mut suspicions = Suspicions::default();

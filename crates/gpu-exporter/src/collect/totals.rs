@@ -36,9 +36,11 @@ pub(super) fn add(totals: &mut Totals, readings: &DeviceReadings, elapsed: Optio
         let total = &mut totals.throttle_seconds[slot];
         match readings.throttle_seconds[slot] {
             Reading::Unsupported => {
-                let held = readings
-                    .throttled
-                    .map(|set| if set.contains(reason) { 1.0 } else { 0.0 });
+                let held = readings.throttled.and_then(|set| match set.judgement(reason) {
+                    Some(true) => Reading::Known(1.0),
+                    Some(false) => Reading::Known(0.0),
+                    None => Reading::Unsupported,
+                });
                 integrate(total, held, seconds);
             }
             counter => *total = keep_last(*total, counter),

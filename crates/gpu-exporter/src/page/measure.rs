@@ -22,7 +22,8 @@ pub(super) fn of_device(measure: Measure, device: &DeviceSnapshot) -> Option<f64
             .readings
             .throttled
             .known()
-            .map(|set| f64::from(u8::from(set.contains(reason)))),
+            .and_then(|set| set.judgement(reason))
+            .map(|holds| f64::from(u8::from(holds))),
         Measure::Field(_) | Measure::Share(..) | Measure::Both(..) => {
             of_values(measure, &device.readings.values, device)
         }

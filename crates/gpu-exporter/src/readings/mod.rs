@@ -1,65 +1,21 @@
 //! What sources read from devices: numbers by field, links, slices, processes. Plain values in base units; nothing here
 //! knows a vendor's interface, a pod or a metric's name.
 
+mod blocks;
 mod field;
+mod parts;
+#[cfg(test)]
+mod tests;
+mod throttle;
 mod values;
 
+pub use blocks::{BlockErrors, ErrorBlock};
 pub use field::{Field, FieldSpec, Kind};
+pub use parts::{PartField, PartReading, Parts};
+pub use throttle::{ThrottleReason, ThrottleSet};
 pub use values::{Accepted, Values};
 
 use gpu_model::Reading;
-
-/// Why a device holds its clocks down. The order is that of the `reason` label.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-pub enum ThrottleReason {
-    ClocksSetting,
-    HardwarePowerBrake,
-    HardwareSlowdown,
-    HardwareThermal,
-    PowerCap,
-    SoftwareThermal,
-    SyncBoost,
-}
-
-impl ThrottleReason {
-    pub const ALL: [Self; 7] = [
-        Self::ClocksSetting,
-        Self::HardwarePowerBrake,
-        Self::HardwareSlowdown,
-        Self::HardwareThermal,
-        Self::PowerCap,
-        Self::SoftwareThermal,
-        Self::SyncBoost,
-    ];
-
-    /// The value of the `reason` label.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::ClocksSetting => "clocks_setting",
-            Self::HardwarePowerBrake => "hw_power_brake",
-            Self::HardwareSlowdown => "hw_slowdown",
-            Self::HardwareThermal => "hw_thermal",
-            Self::PowerCap => "power_cap",
-            Self::SoftwareThermal => "sw_thermal",
-            Self::SyncBoost => "sync_boost",
-        }
-    }
-}
-
-/// A set of reasons that hold at once.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct ThrottleSet(u8);
-
-impl ThrottleSet {
-    pub fn insert(&mut self, reason: ThrottleReason) {
-        self.0 |= 1 << (reason as u8);
-    }
-
-    pub fn contains(self, reason: ThrottleReason) -> bool {
-        self.0 & (1 << (reason as u8)) != 0
-    }
-}
 
 /// A process that holds a context on a device.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -72,23 +28,36 @@ pub struct ProcessReading {
     pub utilization: Reading<f64>,
 }
 
-/// A hardware slice of a device by its two numbers.
+/// How many compute units a process occupies, where a driver counts that by process.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ProcessOccupancy {
+    pub pid: u32,
+    pub slice: Option<SliceId>,
+    pub compute_units: f64,
+}
+
+/// A hardware slice of a device by its two numbers. An AMD partition has its own number and 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SliceId {
     pub gi: u32,
     pub ci: u32,
 }
 
-/// A hardware slice of a device: a MIG device, or later an AMD partition.
+/// A hardware slice of a device: a MIG device or an AMD partition.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SliceReadings {
     pub id: SliceId,
-    /// The slice's own id, such as `MIG-<uuid>`.
+    /// The slice's own id, such as `MIG-<uuid>`; of an AMD partition the name by which it is handed out: `amdgpu_xcp_30`, or the
+    /// PCI address for the first of a device.
     pub uuid: String,
-    /// The profile, such as `1g.10gb`.
+    /// The profile, such as `1g.10gb` or `cpx_nps4`.
     pub profile: String,
+    /// The number of the render device file (`renderD129`), where the slice has one of its own.
+    pub render: Option<u32>,
     /// Only what the driver measures for the slice alone.
     pub values: Values,
+    /// The same of its parts.
+    pub parts: Parts,
 }
 
 impl SliceReadings {
@@ -98,7 +67,9 @@ impl SliceReadings {
             id: SliceId { gi: 0, ci: 0 },
             uuid: String::new(),
             profile: String::new(),
+            render: None,
             values: Values::default(),
+            parts: Parts::default(),
         }
     }
 }
@@ -158,9 +129,14 @@ pub struct DeviceReadings {
     pub throttled: Reading<ThrottleSet>,
     /// The driver's own time counters by reason, in seconds, where it keeps them; in the order of [`ThrottleReason::ALL`].
     pub throttle_seconds: [Reading<f64>; ThrottleReason::ALL.len()],
+    /// What the device has several of. On a device with slices, only what belongs to no slice.
+    pub parts: Parts,
+    /// Errors by block, each block once.
+    pub blocks: Vec<BlockErrors>,
     pub links: Vec<LinkReadings>,
     pub slices: Vec<SliceReadings>,
     pub processes: Reading<Vec<ProcessReading>>,
+    pub occupancy: Vec<ProcessOccupancy>,
     /// The code of the last fault since faults are watched, 0 while there was none.
     pub last_fault: Reading<u32>,
     /// How the device reaches the other devices of its node.
@@ -185,6 +161,13 @@ impl DeviceReadings {
         }
     }
 
+    /// Takes the number of a part over and counts it when it is refused.
+    pub fn push(&mut self, field: PartField, index: u16, reading: Reading<f64>) {
+        if self.parts.push(field, index, reading) == Accepted::OutOfRange {
+            self.rejected += 1;
+        }
+    }
+
     /// These readings with what only the other half of the device's readers knows.
     pub fn joined_with(&self, slow: &Self) -> Self {
         let mut joined = self.clone();
@@ -193,6 +176,15 @@ impl DeviceReadings {
             if *own == Reading::Unsupported {
                 *own = *other;
             }
+        }
+        if joined.parts.is_empty() {
+            joined.parts.clone_from(&slow.parts);
+        }
+        if joined.blocks.is_empty() {
+            joined.blocks.clone_from(&slow.blocks);
+        }
+        if joined.occupancy.is_empty() {
+            joined.occupancy.clone_from(&slow.occupancy);
         }
         if joined.links.is_empty() {
             joined.links.clone_from(&slow.links);

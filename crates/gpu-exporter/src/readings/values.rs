@@ -13,22 +13,49 @@ pub enum Accepted {
 }
 
 /// One slot a field. Nothing in it was ever invented: a slot that no source filled is unsupported.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Values {
-    slots: [Reading<f64>; Field::COUNT],
+    slots: [Slot; Field::COUNT],
+}
+
+/// A reading in eight bytes instead of sixteen, because every slice of every device has all slots. What is not finite was
+/// refused at the door, so two of the many patterns that are not a number say why there is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Slot(u64);
+
+impl Slot {
+    const UNSUPPORTED: Self = Self(0x7ff8_0000_0000_0001);
+    const FAILED: Self = Self(0x7ff8_0000_0000_0002);
+
+    fn new(reading: Reading<f64>) -> Self {
+        match reading {
+            // Zero has no sign: two readings of nothing are the same.
+            Reading::Known(value) => Self((value + 0.0).to_bits()),
+            Reading::Unsupported => Self::UNSUPPORTED,
+            Reading::Failed => Self::FAILED,
+        }
+    }
+
+    fn reading(self) -> Reading<f64> {
+        match self {
+            Self::UNSUPPORTED => Reading::Unsupported,
+            Self::FAILED => Reading::Failed,
+            Self(bits) => Reading::Known(f64::from_bits(bits)),
+        }
+    }
 }
 
 impl Default for Values {
     fn default() -> Self {
         Self {
-            slots: [Reading::Unsupported; Field::COUNT],
+            slots: [Slot::UNSUPPORTED; Field::COUNT],
         }
     }
 }
 
 impl Values {
     pub fn get(&self, field: Field) -> Reading<f64> {
-        self.slots[field.slot()]
+        self.slots[field.slot()].reading()
     }
 
     pub fn known(&self, field: Field) -> Option<f64> {
@@ -37,20 +64,18 @@ impl Values {
 
     /// Takes a reading over, unless its number cannot be true.
     pub fn set(&mut self, field: Field, reading: Reading<f64>) -> Accepted {
-        let spec = field.spec();
-        let fits = |value: f64| value.is_finite() && (spec.lowest..=spec.highest).contains(&value);
         let (reading, accepted) = match reading {
-            Reading::Known(value) if !fits(value) => (Reading::Failed, Accepted::OutOfRange),
+            Reading::Known(value) if !field.spec().fits(value) => (Reading::Failed, Accepted::OutOfRange),
             other => (other, Accepted::Yes),
         };
-        self.slots[field.slot()] = reading;
+        self.slots[field.slot()] = Slot::new(reading);
         accepted
     }
 
     /// Takes from `other` what is unsupported here.
     pub fn fill_from(&mut self, other: &Self) {
         for (own, other) in self.slots.iter_mut().zip(&other.slots) {
-            if *own == Reading::Unsupported {
+            if *own == Slot::UNSUPPORTED {
                 *own = *other;
             }
         }

@@ -10,7 +10,7 @@ use gpu_sim::{FleetSpec, World};
 
 use super::{DeviceReader, Driver, DriverFault, DriverLoader, FaultStream, Listed, Readers};
 use crate::readings::{DeviceReadings, Field};
-use crate::snapshot::Identity;
+use crate::snapshot::{Board, Identity};
 
 /// Starts the simulation.
 pub struct SimLoader;
@@ -99,6 +99,7 @@ fn listed(gpu: &GpuView) -> Listed {
         vbios: None,
         driver_version: device.driver.clone(),
         architecture: None,
+        board: Board::default(),
     };
     Listed {
         identity: Arc::new(identity),

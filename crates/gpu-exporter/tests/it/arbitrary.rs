@@ -9,11 +9,12 @@ use gpu_exporter::page::{
     StaticLabels, Vocabulary,
 };
 use gpu_exporter::readings::{
-    DeviceReadings, Field, LinkReadings, Path, PeerPath, SliceId, SliceReadings, ThrottleReason, Values,
+    DeviceReadings, Field, LinkReadings, Parts, Path, PeerPath, SliceId, SliceReadings, ThrottleReason,
+    Values,
 };
 use gpu_exporter::snapshot::{
-    DeviceSnapshot, DeviceState, HeldPart, Holder, Identity, LabelSet, NodeSnapshot, Origin, Restriction,
-    SourceStatus, Totals, Unattributed, UnattributedReason,
+    Board, DeviceSnapshot, DeviceState, HeldPart, Holder, Identity, LabelSet, NodeSnapshot, Origin,
+    Restriction, SourceStatus, Totals, Unattributed, UnattributedReason,
 };
 use gpu_model::{ContainerName, Namespace, PodName, PodUid, Reading, Vendor};
 use proptest::collection::vec;
@@ -49,6 +50,8 @@ fn slice_id() -> impl Strategy<Value = SliceId> {
 fn slice() -> impl Strategy<Value = SliceReadings> {
     (slice_id(), any::<String>(), "[1-7]g\\.[0-9]{1,2}gb", values()).prop_map(
         |(id, uuid, profile, values)| SliceReadings {
+            render: None,
+            parts: Parts::default(),
             id,
             uuid,
             profile,
@@ -182,6 +185,7 @@ fn identity() -> impl Strategy<Value = Identity> {
             vbios: None,
             driver_version: driver,
             architecture: None,
+            board: Board::default(),
         },
     )
 }
@@ -193,7 +197,7 @@ fn device() -> impl Strategy<Value = DeviceSnapshot> {
         Just(DeviceState::Lost),
         Just(DeviceState::Failing("x"))
     ];
-    let totals = vec(reading(), 11).prop_map(|numbers| Totals {
+    let totals = vec(reading(), 4 + ThrottleReason::ALL.len()).prop_map(|numbers| Totals {
         busy_seconds: numbers[0],
         energy_joules: numbers[1],
         pcie_sent_bytes: numbers[2],

@@ -12,7 +12,7 @@ use gpu_exporter::owners::assign::Assigner;
 use gpu_exporter::owners::host::HostPaths;
 use gpu_exporter::owners::kubelet::{Kubelet, Settings};
 use gpu_exporter::readings::{DeviceReadings, Field, ProcessReading};
-use gpu_exporter::snapshot::{DeviceSnapshot, DeviceState, Identity, Totals};
+use gpu_exporter::snapshot::{Board, DeviceSnapshot, DeviceState, Identity, Totals};
 use gpu_kubelet::podresources as api;
 use gpu_model::{Reading, Vendor};
 use gpu_runtime::{Clock as _, Shutdown, SystemClock};
@@ -81,6 +81,7 @@ fn device(index: u32, uuid: &str, processes: &[(u32, f64, f64)]) -> DeviceSnapsh
             vbios: None,
             driver_version: "580.95.05".to_owned(),
             architecture: None,
+            board: Board::default(),
         }),
         state: DeviceState::Up,
         age: None,

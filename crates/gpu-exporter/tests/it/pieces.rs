@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gpu_exporter::readings::{
-    DeviceReadings, Field, LinkReadings, ProcessReading, SliceId, SliceReadings, ThrottleReason, Values,
+    DeviceReadings, Field, LinkReadings, Parts, ProcessReading, SliceId, SliceReadings, ThrottleReason,
+    Values,
 };
 use gpu_exporter::snapshot::{
-    DeviceSnapshot, DeviceState, HeldPart, Holder, Identity, NodeSnapshot, Origin, SourceStatus, Totals,
-    Unattributed, UnattributedReason,
+    Board, DeviceSnapshot, DeviceState, HeldPart, Holder, Identity, NodeSnapshot, Origin, SourceStatus,
+    Totals, Unattributed, UnattributedReason,
 };
 use gpu_model::Reading::Known;
 use gpu_model::{ContainerName, Namespace, PodName, Reading, Vendor};
@@ -55,6 +56,7 @@ pub(crate) fn device(index: u32, model: &str, architecture: &'static str, driver
             vbios: Some("96.00.89.00.01".to_owned()),
             driver_version: driver.to_owned(),
             architecture: Some(architecture),
+            board: Board::default(),
         }),
         state: DeviceState::Up,
         age: Some(Duration::from_millis(120)),
@@ -102,6 +104,8 @@ pub(crate) fn slice(gi: u32, ci: u32, profile: &str, total_mib: f64, used_mib: f
     values.set(Field::MemoryUsed, Known(used_mib * MIB));
     values.set(Field::MemoryFree, Known((total_mib - used_mib) * MIB));
     SliceReadings {
+        render: None,
+        parts: Parts::default(),
         id: SliceId { gi, ci },
         uuid: format!("MIG-5d1e7a52-0000-5000-8000-0000000000{gi:02x}"),
         profile: profile.to_owned(),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use gpu_model::{Reading, Vendor};
 
 use crate::readings::{DeviceReadings, Field, ThrottleReason, ThrottleSet};
-use crate::snapshot::Identity;
+use crate::snapshot::{Board, Identity};
 use crate::source::{DeviceReader, Driver, DriverFault, DriverLoader, Fault, FaultStream, Listed, Readers};
 
 /// What the fake driver is told to do.
@@ -169,5 +169,6 @@ fn identity(index: u32) -> Identity {
         vbios: None,
         driver_version: "580.82.07".to_owned(),
         architecture: None,
+        board: Board::default(),
     }
 }

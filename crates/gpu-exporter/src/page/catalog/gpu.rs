@@ -276,7 +276,10 @@ const THROTTLE: &[(&str, Measure)] = &[
     throttle(ThrottleReason::HardwarePowerBrake),
     throttle(ThrottleReason::HardwareSlowdown),
     throttle(ThrottleReason::HardwareThermal),
+    throttle(ThrottleReason::MemoryThermal),
     throttle(ThrottleReason::PowerCap),
+    throttle(ThrottleReason::ProcessorHot),
+    throttle(ThrottleReason::RegulatorThermal),
     throttle(ThrottleReason::SoftwareThermal),
     throttle(ThrottleReason::SyncBoost),
 ];

@@ -272,7 +272,10 @@ const THROTTLED: &[(&str, Measure)] = &[
     throttled(ThrottleReason::HardwarePowerBrake),
     throttled(ThrottleReason::HardwareSlowdown),
     throttled(ThrottleReason::HardwareThermal),
+    throttled(ThrottleReason::MemoryThermal),
     throttled(ThrottleReason::PowerCap),
+    throttled(ThrottleReason::ProcessorHot),
+    throttled(ThrottleReason::RegulatorThermal),
     throttled(ThrottleReason::SoftwareThermal),
     throttled(ThrottleReason::SyncBoost),
 ];

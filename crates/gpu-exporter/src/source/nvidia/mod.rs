@@ -19,7 +19,7 @@ use tracing::{debug, warn};
 
 use super::{Driver, DriverFault, DriverLoader, FaultStream, Listed, Readers};
 use crate::readings::{DeviceReadings, Field};
-use crate::snapshot::Identity;
+use crate::snapshot::{Board, Identity};
 
 const NO_LIBRARY: &str = "found no libnvidia-ml.so.1: install NVIDIA's driver, or give the container its libraries with the \
                           NVIDIA runtime and NVIDIA_DRIVER_CAPABILITIES=utility; --log-level debug tells where it looked";
@@ -156,6 +156,7 @@ impl NvidiaDriver {
             vbios: told.vbios.known(),
             driver_version: self.nvml.driver().to_owned(),
             architecture: told.architecture.known().map(gpu_nvml::Architecture::as_str),
+            board: Board::default(),
         })
     }
 

@@ -7,7 +7,7 @@ use super::scene::{Scene, gpu_uuid, held};
 use crate::owners::device_id::DeviceRef;
 use crate::owners::join::Attribution;
 use crate::owners::{Given, Held, ProcessOwner, Sight};
-use crate::readings::{Field, ProcessReading, SliceId, SliceReadings, Values};
+use crate::readings::{Field, Parts, ProcessReading, SliceId, SliceReadings, Values};
 use gpu_model::{ContainerName, Namespace, PodName, PodUid};
 
 fn reading(range: std::ops::Range<u32>, unit: f64) -> impl Strategy<Value = Reading<f64>> {
@@ -106,6 +106,8 @@ fn scene() -> impl Strategy<Value = Scene> {
             scene.readings.slices = (1..)
                 .zip(slices)
                 .map(|(gi, values)| SliceReadings {
+                    render: None,
+                    parts: Parts::default(),
                     id: SliceId { gi, ci: 0 },
                     uuid: format!("MIG-{gi}"),
                     profile: "1g.10gb".to_owned(),

@@ -7,8 +7,8 @@ use gpu_model::{ContainerName, Namespace, PodName, PodUid, Reading, Vendor};
 use crate::owners::device_id::DeviceRef;
 use crate::owners::join::{Attribution, Device, Joined, Owners, join};
 use crate::owners::{Given, Held, ProcessOwner, Sight};
-use crate::readings::{DeviceReadings, Field, ProcessReading, SliceId, SliceReadings, Values};
-use crate::snapshot::{HeldPart, Identity, Restriction};
+use crate::readings::{DeviceReadings, Field, Parts, ProcessReading, SliceId, SliceReadings, Values};
+use crate::snapshot::{Board, HeldPart, Identity, Restriction};
 
 /// A device without a name and everything around it.
 #[derive(Debug, Clone)]
@@ -39,6 +39,7 @@ impl Scene {
                 vbios: None,
                 driver_version: "1".to_owned(),
                 architecture: None,
+                board: Board::default(),
             },
             readings: DeviceReadings {
                 processes: Reading::Known(Vec::new()),
@@ -58,6 +59,8 @@ impl Scene {
             match words.0[0] {
                 "gpu" => scene.readings.values = words.values(),
                 "slice" => scene.readings.slices.push(SliceReadings {
+                    render: None,
+                    parts: Parts::default(),
                     id: slice_id(words.0[1]),
                     uuid: format!("MIG-{}", words.0[1]),
                     profile: words.0[2].to_owned(),
