@@ -30,10 +30,23 @@ pub struct NodeSnapshot {
     pub origin: Origin,
     /// The node's own labels; `None` where the API server is not asked.
     pub node_labels: Option<LabelSet>,
+    /// The one pod beside which the exporter runs; `None` where it speaks for a node.
+    pub workload: Option<Arc<Workload>>,
     /// By name of the source.
     pub sources: Vec<SourceStatus>,
     /// By vendor and index.
     pub devices: Vec<DeviceSnapshot>,
+}
+
+/// The pod whose GPUs a sidecar shows, and the workflow that the pod is a step of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Workload {
+    pub namespace: Namespace,
+    pub pod: PodName,
+    /// The labels of the workflow under the names of the page, as far as they are known.
+    pub workflow: Vec<(&'static str, String)>,
+    /// The pod's labels that may be shown.
+    pub labels: LabelSet,
 }
 
 /// How one source (a driver, the kubelet, the kernel log) is doing.
@@ -113,6 +126,8 @@ pub struct DeviceSnapshot {
     /// Why a value is withheld although the driver gave one.
     pub restricted: Option<Restriction>,
     pub holders: Vec<Holder>,
+    /// The jobs of a batch system that were given the device or slices of it, by slice and id; each once.
+    pub jobs: Arc<[Job]>,
     pub unattributed: Vec<Unattributed>,
     pub errors: BTreeMap<&'static str, u64>,
     pub rejected_total: u64,
@@ -176,6 +191,29 @@ pub enum HeldPart {
         claim: String,
         share: Option<String>,
     },
+}
+
+/// A job of a batch system, as the files of its prolog name it. Nothing is measured for it alone.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Job {
+    /// The number of the GPU instance that it was given; `None` is the device with all of its slices.
+    pub instance: Option<u32>,
+    pub id: String,
+    pub user: Option<String>,
+    /// The batch system's partition (a queue), not that of a GPU.
+    pub partition: Option<String>,
+    pub cluster: Option<String>,
+}
+
+impl Job {
+    /// Whether it was given the slice, or the device itself where none is named.
+    pub fn holds(&self, slice: Option<SliceId>) -> bool {
+        match (self.instance, slice) {
+            (None, _) => true,
+            (Some(instance), Some(slice)) => slice.gi == instance,
+            (Some(_), None) => false,
+        }
+    }
 }
 
 /// What a device did for nobody we can name. With the holders' shares it sums to the device's own figure, and on a slice

@@ -60,6 +60,9 @@ pub struct Gpu<'a> {
     pub age_seconds: Option<f64>,
     /// Who holds the device or parts of it.
     pub owners: Vec<Owner<'a>>,
+    /// The jobs of a batch system that were given the device or slices of it; not there where there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub jobs: Vec<JobOwner<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub history: Option<Vec<Point>>,
 }
@@ -84,6 +87,14 @@ pub struct Owner<'a> {
     pub namespace: &'a str,
     pub pod: &'a str,
     pub container: &'a str,
+}
+
+#[derive(Debug, Serialize)]
+pub struct JobOwner<'a> {
+    pub id: &'a str,
+    pub user: Option<&'a str>,
+    pub partition: Option<&'a str>,
+    pub cluster: Option<&'a str>,
 }
 
 /// Why a value is `null`, or why all of a device's values are old.
@@ -183,6 +194,16 @@ impl<'a> Gpu<'a> {
                     namespace: holder.namespace.as_str(),
                     pod: holder.pod.as_str(),
                     container: holder.container.as_str(),
+                })
+                .collect(),
+            jobs: device
+                .jobs
+                .iter()
+                .map(|job| JobOwner {
+                    id: &job.id,
+                    user: job.user.as_deref(),
+                    partition: job.partition.as_deref(),
+                    cluster: job.cluster.as_deref(),
                 })
                 .collect(),
             history,

@@ -21,7 +21,7 @@ use gpu_runtime::Clock;
 
 use crate::readings::DeviceReadings;
 use crate::snapshot::{
-    DeviceSnapshot, DeviceState, Identity, LabelSet, NodeSnapshot, Origin, SourceStatus, Totals,
+    DeviceSnapshot, DeviceState, Identity, LabelSet, NodeSnapshot, Origin, SourceStatus, Totals, Workload,
 };
 use crate::source::{DriverFault, DriverLoader};
 use restrict::Suspicions;
@@ -64,6 +64,14 @@ pub trait Attribution: Send {
     /// The node's own labels, where somebody was asked for them.
     fn node_labels(&self) -> Option<LabelSet> {
         None
+    }
+    /// The one pod that the exporter speaks for, where it does not speak for its node.
+    fn workload(&self) -> Option<Arc<Workload>> {
+        None
+    }
+    /// Whether the device is to be shown at all; asked before it is attributed.
+    fn shows(&self, _device: &DeviceSnapshot) -> bool {
+        true
     }
 }
 
@@ -159,6 +167,7 @@ impl Surroundings {
             node: self.node.clone(),
             origin: self.origin,
             node_labels: None,
+            workload: None,
             sources,
             devices,
         }
@@ -210,6 +219,7 @@ impl Cycle {
             workers.iter().map(|worker| self.device(worker, now)).collect();
         devices.extend(self.absent());
         devices.sort_by(|a, b| order(&a.identity).cmp(&order(&b.identity)));
+        devices.retain(|device| self.attribution.shows(device));
         self.attribution.attribute(&mut devices);
         let mut sources: Vec<SourceStatus> = self.rosters.iter().map(|roster| roster.status(now)).collect();
         sources.extend(self.attribution.status());
@@ -220,8 +230,10 @@ impl Cycle {
         self.must_restart.fetch_or(version_changed, Ordering::Relaxed);
         self.sequence += 1;
         let node_labels = self.attribution.node_labels();
+        let workload = self.attribution.workload();
         self.published.store(Arc::new(NodeSnapshot {
             node_labels,
+            workload,
             ..self.surroundings.snapshot(self.sequence, sources, devices)
         }));
     }
@@ -244,6 +256,7 @@ impl Cycle {
             faults: self.faults(&identity),
             restricted,
             holders: Vec::new(),
+            jobs: Arc::default(),
             unattributed: Vec::new(),
             errors: shown.errors,
             rejected_total: shown.rejected_total,
@@ -268,6 +281,7 @@ impl Cycle {
             faults: self.faults(&identity),
             restricted: None,
             holders: Vec::new(),
+            jobs: Arc::default(),
             unattributed: Vec::new(),
             errors: BTreeMap::new(),
             rejected_total: 0,
@@ -348,6 +362,17 @@ impl Attribution for Exchangeable {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .node_labels()
+    }
+
+    fn workload(&self) -> Option<Arc<Workload>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).workload()
+    }
+
+    fn shows(&self, device: &DeviceSnapshot) -> bool {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .shows(device)
     }
 }
 

@@ -16,6 +16,7 @@ pub mod cgroup;
 pub mod checkpoint;
 pub mod device_id;
 pub mod host;
+pub mod jobs;
 pub mod join;
 pub mod kubelet;
 #[cfg(feature = "kubernetes-labels")]

@@ -7,7 +7,7 @@ use gpu_exposition::{LabelBlock, WriteError};
 use super::api_labels::shown;
 use super::catalog::Vocabulary;
 use super::counters::{IdentityLabel, IdentityText};
-use super::labels::{DeviceLabels, Place, Sharing, held_slice, who};
+use super::labels::{DeviceLabels, Place, Rows, Sharing, held_slice, who};
 use super::settings::{HostnameLabel, LabelNames, ModelName, PageSettings, PodUidLabel};
 use crate::readings::{SliceId, SliceReadings};
 use crate::snapshot::{DeviceSnapshot, Holder, Identity, NodeSnapshot, Origin};
@@ -20,6 +20,8 @@ pub(super) struct Labeller<'a> {
     pub(super) snapshot: &'a NodeSnapshot,
     pub(super) settings: &'a PageSettings,
     pub(super) dcgm_labels: &'a [IdentityLabel],
+    /// Which of the jobs of each place is named; what has fewer is left to the first.
+    pub(super) job: usize,
 }
 
 type Built = Result<LabelBlock, WriteError>;
@@ -29,7 +31,7 @@ impl Labeller<'_> {
         let slices = &device.readings.slices;
         let mut seen = BTreeSet::new();
         let places = slices.iter().map(|slice| {
-            seen.insert(slice.id)
+            (seen.insert(slice.id) && self.writes(device, Some(slice.id)))
                 .then(|| self.place(device, self.base(device, Some(slice))?, Some(slice.id)))
                 .transpose()
         });
@@ -39,6 +41,11 @@ impl Labeller<'_> {
         }
         Ok(DeviceLabels {
             whole: self.place(device, self.base(device, None)?, None)?,
+            rows: if self.writes(device, None) {
+                Rows::All
+            } else {
+                Rows::OfSlices
+            },
             slices: places.collect::<Result<_, _>>()?,
             rest: self.closed(rest)?,
             containers: self.containers(device)?,
@@ -66,12 +73,13 @@ impl Labeller<'_> {
         };
         let owned = match (first, sharing) {
             (Some(holder), Sharing::Exclusive) => {
-                Some(self.closed(self.with_owner(base.clone(), holder, Keep::Chosen)?)?)
+                let owned = self.with_owner(base.clone(), holder, Keep::Chosen)?;
+                Some(self.closed(self.with_job(owned, device, slice)?)?)
             }
             _ => None,
         };
         Ok(Place {
-            bare: self.closed(base)?,
+            bare: self.closed(self.with_job(base, device, slice)?)?,
             owned,
             sharing,
         })
@@ -85,10 +93,13 @@ impl Labeller<'_> {
             .map(|holder| {
                 let slice = held_slice(holder).and_then(slice_of);
                 // A slice that is gone from the device no longer tells the holder from one of the whole device.
-                let is_new = seen.insert((who(holder), slice.map(|slice| slice.id)));
-                is_new
-                    .then(|| self.closed(self.with_owner(self.base(device, slice)?, holder, Keep::Always)?))
-                    .transpose()
+                let id = slice.map(|slice| slice.id);
+                let is_new = seen.insert((who(holder), id)) && self.writes(device, id);
+                let block = || {
+                    let owned = self.with_owner(self.base(device, slice)?, holder, Keep::Always)?;
+                    self.closed(self.with_job(owned, device, id)?)
+                };
+                is_new.then(block).transpose()
             })
             .collect()
     }
@@ -245,6 +256,30 @@ impl Labeller<'_> {
             block.push(&name, value)?;
         }
         Ok(block)
+    }
+
+    /// Names the job, in the one vocabulary that has a label for it on every series.
+    fn with_job(&self, mut block: LabelBlock, device: &DeviceSnapshot, slice: Option<SliceId>) -> Built {
+        if self.vocabulary == Vocabulary::Dcgm
+            && let Some(job) = self.job_at(device, slice)
+        {
+            // Where several jobs hold a place, only their names tell their series apart.
+            block.push("hpc_job", job)?;
+        }
+        Ok(block)
+    }
+
+    /// Whether these labels have rows of the place: what has no job of this number is written with the first labels.
+    fn writes(&self, device: &DeviceSnapshot, slice: Option<SliceId>) -> bool {
+        self.job == 0 || self.job_at(device, slice).is_some()
+    }
+
+    fn job_at<'d>(&self, device: &'d DeviceSnapshot, slice: Option<SliceId>) -> Option<&'d str> {
+        let mut seen = BTreeSet::new();
+        let jobs = device.jobs.iter().filter(|job| job.holds(slice));
+        jobs.map(|job| job.id.as_str())
+            .filter(|id| seen.insert(*id))
+            .nth(self.job)
     }
 
     /// Adds the operator's labels, which come last.

@@ -11,6 +11,7 @@ use super::catalog::Vocabulary;
 use super::counters::IdentityLabel;
 use super::labeller::Labeller;
 use super::settings::PageSettings;
+use super::workloads;
 use crate::readings::{SliceId, SliceReadings};
 use crate::snapshot::{DeviceSnapshot, HeldPart, Holder, NodeSnapshot};
 
@@ -20,17 +21,22 @@ use crate::snapshot::{DeviceSnapshot, HeldPart, Holder, NodeSnapshot};
 pub(super) struct NodeLabels {
     gpu: Vec<Option<DeviceLabels>>,
     dcgm: Vec<Option<DeviceLabels>>,
+    /// Further rows of devices that several jobs hold, as dcgm-exporter has them: one a job.
+    dcgm_jobs: Vec<(usize, DeviceLabels)>,
     nvidia_smi: Vec<Option<DeviceLabels>>,
     /// The operator's own, for series that concern no device.
     pub(super) node: LabelBlock,
     /// What the API server told of the node, and how many labels it told in vain; absent where it is not asked.
     pub(super) api: Option<(LabelBlock, usize)>,
+    /// The pod beside which the exporter runs.
+    pub(super) workload: Option<LabelBlock>,
 }
 
 /// The labels of one device.
 #[derive(Debug)]
 pub(super) struct DeviceLabels {
     pub(super) whole: Place,
+    pub(super) rows: Rows,
     /// By the slice's place in the readings; a repeated slice has none.
     pub(super) slices: Vec<Option<Place>>,
     pub(super) rest: LabelBlock,
@@ -38,6 +44,14 @@ pub(super) struct DeviceLabels {
     pub(super) containers: Vec<Option<LabelBlock>>,
     /// The device and its slices, with all that is known of them.
     pub(super) infos: Vec<LabelBlock>,
+}
+
+/// Which rows of a device these labels are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rows {
+    All,
+    /// Those of its slices: the device itself has been written with other labels.
+    OfSlices,
 }
 
 /// A whole device or a slice.
@@ -74,6 +88,7 @@ impl NodeLabels {
                 snapshot,
                 settings,
                 dcgm_labels,
+                job: 0,
             };
             let mut seen = BTreeSet::new();
             let devices = snapshot.devices.iter();
@@ -86,12 +101,15 @@ impl NodeLabels {
                 })
                 .collect()
         };
+        let dcgm = of(Vocabulary::Dcgm)?;
         Ok(Self {
             gpu: of(Vocabulary::Gpu)?,
-            dcgm: of(Vocabulary::Dcgm)?,
+            dcgm_jobs: further_jobs(&dcgm, snapshot, settings, dcgm_labels)?,
+            dcgm,
             nvidia_smi: of(Vocabulary::NvidiaSmi)?,
             node: LabelBlock::new(settings.static_labels.iter())?,
             api: api(snapshot, settings)?,
+            workload: workloads::labels(snapshot, settings)?,
         })
     }
 
@@ -101,17 +119,46 @@ impl NodeLabels {
         vocabulary: Vocabulary,
         snapshot: &'a NodeSnapshot,
     ) -> impl Iterator<Item = (&'a DeviceSnapshot, &'a DeviceLabels)> {
-        let labels = match vocabulary {
-            Vocabulary::Gpu => &self.gpu,
-            Vocabulary::Dcgm => &self.dcgm,
-            Vocabulary::NvidiaSmi => &self.nvidia_smi,
+        let (labels, further): (_, &[(usize, DeviceLabels)]) = match vocabulary {
+            Vocabulary::Gpu => (&self.gpu, &[]),
+            Vocabulary::Dcgm => (&self.dcgm, &self.dcgm_jobs),
+            Vocabulary::NvidiaSmi => (&self.nvidia_smi, &[]),
         };
+        let further = further
+            .iter()
+            .map(|(at, labels)| (&snapshot.devices[*at], labels));
         snapshot
             .devices
             .iter()
             .zip(labels)
             .filter_map(|(device, labels)| Some((device, labels.as_ref()?)))
+            .chain(further)
     }
+}
+
+/// The labels of every job after the first on each device that has labels at all.
+fn further_jobs(
+    first: &[Option<DeviceLabels>],
+    snapshot: &NodeSnapshot,
+    settings: &PageSettings,
+    dcgm_labels: &[IdentityLabel],
+) -> Result<Vec<(usize, DeviceLabels)>, WriteError> {
+    let mut further = Vec::new();
+    for (at, device) in snapshot.devices.iter().enumerate() {
+        // No place of a device has more jobs than the device as a whole.
+        let most = if first[at].is_some() { device.jobs.len() } else { 0 };
+        for job in 1..most {
+            let labeller = Labeller {
+                vocabulary: Vocabulary::Dcgm,
+                snapshot,
+                settings,
+                dcgm_labels,
+                job,
+            };
+            further.push((at, labeller.device(device)?));
+        }
+    }
+    Ok(further)
 }
 
 fn api(snapshot: &NodeSnapshot, settings: &PageSettings) -> Result<Option<(LabelBlock, usize)>, WriteError> {
@@ -146,9 +193,11 @@ pub(super) fn have_same_labels(one: &NodeSnapshot, other: &NodeSnapshot) -> bool
                 .all(|(a, b)| same_slice(a, b))
             && a.holders.len() == b.holders.len()
             && a.holders.iter().zip(&b.holders).all(|(a, b)| same_part(a, b))
+            && a.jobs == b.jobs
     };
     (&one.node, one.origin, one.devices.len()) == (&other.node, other.origin, other.devices.len())
         && one.node_labels == other.node_labels
+        && one.workload == other.workload
         && one
             .devices
             .iter()

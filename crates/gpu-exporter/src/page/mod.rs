@@ -15,6 +15,7 @@ mod render;
 mod rows;
 mod settings;
 mod sink;
+mod workloads;
 mod xid;
 
 pub use cache::{Encoding, Page, PageCache, PageRequest};

@@ -10,6 +10,7 @@ use super::plan::Plan;
 use super::rows;
 use super::settings::{PageSettings, Subset};
 use super::sink::{Sink, Tally};
+use super::workloads;
 use crate::snapshot::{DeviceSnapshot, DeviceState, NodeSnapshot, SourceStatus};
 
 /// The families at the end of a page, which say what the limit did; room for them is kept from the start.
@@ -113,6 +114,14 @@ fn health(sink: &mut Sink<'_>, snapshot: &NodeSnapshot, look: &Look<'_>) {
         sink.family(&catalog::LABELS_LEFT_OUT, |lines| {
             lines.sample(node, *left_out as u64)
         });
+    }
+    sink.family(&catalog::JOB_INFO, |lines| {
+        for (device, labels) in look.labels.devices(Vocabulary::Gpu, snapshot) {
+            workloads::write_jobs(lines, device, labels);
+        }
+    });
+    if let Some(labels) = &look.labels.workload {
+        sink.family(&catalog::WORKFLOW_INFO, |lines| lines.sample(labels, 1));
     }
 }
 

@@ -4,7 +4,7 @@ use gpu_exposition::LabelBlock;
 use gpu_model::Reading;
 
 use super::catalog::{FamilySpec, LinkError, Measure, Ownership, Shares, Sum, Supply, Vocabulary};
-use super::labels::{DeviceLabels, Place, Sharing, held_slice};
+use super::labels::{self, DeviceLabels, Place, Sharing, held_slice};
 use super::measure::{is_utilization_withheld, of_device, of_values};
 use super::sink::Lines;
 use super::xid;
@@ -24,6 +24,9 @@ pub(super) fn write(
         device,
         labels,
     };
+    if labels.rows == labels::Rows::OfSlices && !matches!(spec.supply, Supply::One(_) | Supply::Each(_)) {
+        return;
+    }
     match spec.supply {
         Supply::One(measure) => rows.measure(lines, measure, None),
         Supply::Each(series) => {
@@ -100,7 +103,10 @@ impl<'a> Rows<'a> {
                 }
             }
         }
-        let whole = of_device(measure, self.device);
+        let whole = match self.labels.rows {
+            labels::Rows::All => of_device(measure, self.device),
+            labels::Rows::OfSlices => None,
+        };
         match whole {
             Some(whole) if !any => self.place(lines, &self.labels.whole, None, extra, whole),
             Some(whole) if self.spec.sum == Sum::WithRest && whole > of_slices => {

@@ -272,7 +272,22 @@ impl StaticLabels {
 }
 
 /// The labels that do not stand in the catalogue beside a family, besides those of dcgm-exporter.
-const IDENTITY_LABELS: &[&str] = &["vendor", "node", "partition", "name", "class", "version"];
+const IDENTITY_LABELS: &[&str] = &[
+    "vendor",
+    "node",
+    "partition",
+    "name",
+    "class",
+    "version",
+    "job_id",
+    "job_user",
+    "job_partition",
+    "job_cluster",
+    "workflow",
+    "workflow_uid",
+    "step",
+    "retry",
+];
 
 /// The same in dcgm-exporter's vocabulary.
 const DCGM_IDENTITY_LABELS: &[&str] = &[
@@ -292,6 +307,7 @@ const DCGM_IDENTITY_LABELS: &[&str] = &[
     "GPU_I_ID",
     "GPU_CI_ID",
     "pod_uid",
+    "hpc_job",
     "pod_name",
     "pod_namespace",
     "container_name",

@@ -10,7 +10,7 @@ use tracing::warn;
 use crate::collect::Attribution;
 use crate::owners::labels::Labels;
 use crate::settings::{Kubernetes, Settings};
-use crate::snapshot::{DeviceSnapshot, LabelSet, SourceStatus};
+use crate::snapshot::{DeviceSnapshot, LabelSet, SourceStatus, Workload};
 
 /// Starts to watch labels if the settings ask for some.
 pub(super) fn labelled(
@@ -67,5 +67,13 @@ impl Attribution for Labelled {
 
     fn node_labels(&self) -> Option<LabelSet> {
         Some(self.labels.latest().node())
+    }
+
+    fn workload(&self) -> Option<Arc<Workload>> {
+        self.inner.workload()
+    }
+
+    fn shows(&self, device: &DeviceSnapshot) -> bool {
+        self.inner.shows(device)
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use crate::collect::Attribution;
-use crate::snapshot::{DeviceSnapshot, LabelSet, SourceStatus};
+use crate::snapshot::{DeviceSnapshot, LabelSet, SourceStatus, Workload};
 
 /// The sources that the program itself reports; clones share them.
 #[derive(Clone, Default)]
@@ -85,5 +85,13 @@ impl Attribution for WithNotes {
 
     fn node_labels(&self) -> Option<LabelSet> {
         self.inner.node_labels()
+    }
+
+    fn workload(&self) -> Option<Arc<Workload>> {
+        self.inner.workload()
+    }
+
+    fn shows(&self, device: &DeviceSnapshot) -> bool {
+        self.inner.shows(device)
     }
 }

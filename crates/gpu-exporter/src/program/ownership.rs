@@ -29,13 +29,13 @@ pub fn ownership(settings: &Settings, tasks: &mut Tasks, shutdown: &Shutdown) ->
         Kubernetes::On | Kubernetes::WhenPresent => Some(ask_kubelet(settings, tasks, shutdown.clone())),
     };
     let kubelet = asked.as_ref().map(|asked| Arc::clone(&asked.kubelet));
-    let owners = Box::new(Ownership {
+    let owners: Box<dyn Attribution> = Box::new(Ownership {
         assigner: Assigner::new(kubelet, procfs, sight(settings)),
         asked,
     });
     #[cfg(feature = "kubernetes-labels")]
     let owners = super::labelled::labelled(owners, settings, tasks, shutdown);
-    owners
+    super::batch::with_jobs(owners, settings)
 }
 
 /// Whether processes of other containers can be looked up.

@@ -111,9 +111,6 @@ pub struct WithoutMeaning {
     /// There is no host engine that keeps samples
     #[arg(long, env = "DCGM_EXPORTER_WATCH_MAX_KEEP_SAMPLES", hide = true)]
     watch_max_keep_samples: Option<String>,
-    /// Jobs of batch systems are not joined
-    #[arg(long, env = "DCGM_HPC_JOB_MAPPING_DIR", hide = true)]
-    hpc_job_mapping_dir: Option<String>,
     /// Containers are named in Kubernetes alone
     #[arg(long, env = "DCGM_EXPORTER_CONTAINER_LABELS", hide = true, num_args = 0..=1, default_missing_value = "true")]
     container_labels: Option<String>,
@@ -168,7 +165,6 @@ impl WithoutMeaning {
             ),
             ("watch-max-keep-age", &self.watch_max_keep_age),
             ("watch-max-keep-samples", &self.watch_max_keep_samples),
-            ("hpc-job-mapping-dir", &self.hpc_job_mapping_dir),
             ("container-labels", &self.container_labels),
             ("container-runtime-socket", &self.container_runtime_socket),
             ("dump-enabled", &self.dump_enabled),

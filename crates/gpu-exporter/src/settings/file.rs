@@ -35,6 +35,8 @@ pub struct FileSettings {
     pub nvml_library: Option<PathBuf>,
     pub kernel_log: Option<PathBuf>,
     pub web_config_file: Option<PathBuf>,
+    pub hpc_job_mapping_dir: Option<PathBuf>,
+    pub slurm_job_dir: Option<PathBuf>,
 }
 
 /// A number or a text: `30` and `30s` are both written.

@@ -1,12 +1,14 @@
 //! What the exporter is told: flags, environment and file become one checked value. A value that is wrong is refused with
 //! its name and the fix; on a reload the old value then stays.
 
+mod batch;
 mod dcgm;
 pub mod duration;
 mod file;
 mod flags;
 mod labels;
 
+pub use batch::BatchFlags;
 pub use dcgm::{DcgmFlags, WithoutMeaning};
 pub use file::{FileError, FileSettings, parse_yaml, read_text, read_yaml};
 pub use flags::{Cli, Command, Flags, Source};
@@ -17,6 +19,7 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::owners::jobs::Convention;
 use crate::page::{
     CountersError, CountersFile, FamilyChoice, LabelChoice, PageSettings, SeriesCap,
     SettingsError as PageError, StaticLabels, Vocabulary, parse_vocabularies,
@@ -58,6 +61,8 @@ pub struct Settings {
     /// The kernel's log; where none is named, the usual one is read if that is allowed.
     pub kernel_log: Option<PathBuf>,
     pub web_config_file: Option<PathBuf>,
+    /// Where a batch system's prolog leaves its jobs.
+    pub job_directories: Vec<(Convention, PathBuf)>,
 }
 
 /// Whether pods are looked up at the kubelet.
@@ -155,6 +160,7 @@ impl Settings {
                 .web_config_file
                 .clone()
                 .or_else(|| file.web_config_file.clone()),
+            job_directories: batch::directories(&flags.batch, &file),
         })
     }
 
@@ -187,6 +193,10 @@ impl Settings {
             ("nvml-library", self.nvml_library != other.nvml_library),
             ("kernel-log", self.kernel_log != other.kernel_log),
             ("web-config-file", self.web_config_file != other.web_config_file),
+            (
+                "hpc-job-mapping-dir, slurm-job-dir",
+                self.job_directories != other.job_directories,
+            ),
         ];
         differences
             .into_iter()

@@ -118,9 +118,12 @@ fn a_manifest_of_dcgm_exporter_starts_and_is_told_what_does_nothing() {
     let expected = [
         "web-systemd-socket",
         "max-concurrent-scrapes",
-        "hpc-job-mapping-dir",
         "dump-enabled",
         "dump-directory",
     ];
     assert_eq!(told, expected);
+    // It is read, so nobody has to be told.
+    let settings = Settings::resolve(&cli.flags, "host-a").unwrap();
+    let jobs = (crate::owners::jobs::Convention::Mapping, "/jobs".into());
+    assert_eq!(settings.job_directories, [jobs]);
 }

@@ -13,7 +13,7 @@ use gpu_exporter::readings::{
     Values,
 };
 use gpu_exporter::snapshot::{
-    Board, DeviceSnapshot, DeviceState, HeldPart, Holder, Identity, LabelSet, NodeSnapshot, Origin,
+    Board, DeviceSnapshot, DeviceState, HeldPart, Holder, Identity, Job, LabelSet, NodeSnapshot, Origin,
     Restriction, SourceStatus, Totals, Unattributed, UnattributedReason,
 };
 use gpu_model::{ContainerName, Namespace, PodName, PodUid, Reading, Vendor};
@@ -204,14 +204,14 @@ fn device() -> impl Strategy<Value = DeviceSnapshot> {
         pcie_received_bytes: numbers[3],
         throttle_seconds: std::array::from_fn(|at| numbers[4 + at]),
     });
-    let owners = (vec(holder(), 0..6), vec(unattributed(), 0..4));
+    let owners = (vec(holder(), 0..6), vec(job(), 0..4), vec(unattributed(), 0..4));
     let rest = (
         vec((0..5_u32, any::<u64>()), 0..4),
         any::<bool>(),
         option::of(0..5000_u64),
     );
     (identity(), states, readings(), totals, owners, rest).prop_map(
-        |(identity, state, readings, totals, (holders, unattributed), (faults, restricted, age))| {
+        |(identity, state, readings, totals, (holders, jobs, unattributed), (faults, restricted, age))| {
             DeviceSnapshot {
                 identity: Arc::new(identity),
                 state,
@@ -222,12 +222,23 @@ fn device() -> impl Strategy<Value = DeviceSnapshot> {
                 faults,
                 restricted: restricted.then_some(Restriction::UtilizationPinnedAtZero),
                 holders,
+                jobs: jobs.into(),
                 unattributed,
                 errors: BTreeMap::from([("timeout", 1)]),
                 rejected_total: 0,
             }
         },
     )
+}
+
+fn job() -> impl Strategy<Value = Job> {
+    (option::of(0..3_u32), "[0-9a-c]?", option::of(any::<String>())).prop_map(|(instance, id, user)| Job {
+        instance,
+        id,
+        partition: user.clone(),
+        user,
+        cluster: None,
+    })
 }
 
 pub(crate) fn node() -> impl Strategy<Value = NodeSnapshot> {

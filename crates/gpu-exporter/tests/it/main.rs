@@ -16,6 +16,7 @@ mod exporter;
 mod fake_kubelet;
 mod golden;
 mod handler;
+mod jobs;
 mod kubelet;
 mod lint;
 mod names;

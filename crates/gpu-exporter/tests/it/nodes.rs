@@ -13,8 +13,8 @@ use gpu_model::Reading::Known;
 #[path = "pieces.rs"]
 mod pieces;
 
-use pieces::{GIB, MIB, basic, busy_link, device, process, slice, totals, unattributed};
-pub(crate) use pieces::{holder, node, up};
+use pieces::{GIB, busy_link, process, totals, unattributed};
+pub(crate) use pieces::{MIB, basic, device, holder, node, slice, up};
 
 /// By the name of the golden file.
 pub(crate) fn all() -> Vec<(&'static str, NodeSnapshot)> {

@@ -91,6 +91,7 @@ fn device(index: u32, uuid: &str, processes: &[(u32, f64, f64)]) -> DeviceSnapsh
         faults: Vec::new(),
         restricted: None,
         holders: Vec::new(),
+        jobs: Arc::default(),
         unattributed: Vec::new(),
         errors: BTreeMap::new(),
         rejected_total: 0,

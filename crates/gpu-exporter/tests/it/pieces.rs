@@ -27,6 +27,7 @@ pub(crate) fn node(name: &str, sources: Vec<SourceStatus>, devices: Vec<DeviceSn
         node: name.to_owned(),
         origin: Origin::Measured,
         node_labels: None,
+        workload: None,
         sources,
         devices,
     }
@@ -66,6 +67,7 @@ pub(crate) fn device(index: u32, model: &str, architecture: &'static str, driver
         faults: Vec::new(),
         restricted: None,
         holders: Vec::new(),
+        jobs: Arc::default(),
         unattributed: Vec::new(),
         errors: BTreeMap::new(),
         rejected_total: 0,

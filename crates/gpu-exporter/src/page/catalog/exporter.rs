@@ -76,6 +76,16 @@ pub(in crate::page) const LABELS_LEFT_OUT: FamilyMeta<'_> = family(
     "Names of labels from the API server that cannot be shown: taken, too long, or too many.",
     Gauge,
 );
+pub(in crate::page) const JOB_INFO: FamilyMeta<'_> = family(
+    "gpu_job_info",
+    "The jobs of a batch system that were given the GPU or a slice of it, from the files of its prolog.",
+    Info,
+);
+pub(in crate::page) const WORKFLOW_INFO: FamilyMeta<'_> = family(
+    "gpu_pod_workflow_info",
+    "The pod beside which the exporter runs, and the workflow that it is a step of.",
+    Info,
+);
 pub(in crate::page) const PAGE_SERIES: FamilyMeta<'_> =
     family("gpu_exporter_page_series", "Series on this page.", Gauge);
 pub(in crate::page) const FAMILIES_DROPPED: FamilyMeta<'_> = family(
@@ -104,6 +114,8 @@ pub const SELF: &[FamilyMeta<'static>] = &[
     COUNTERS_SKIPPED,
     NODE_LABELS,
     LABELS_LEFT_OUT,
+    JOB_INFO,
+    WORKFLOW_INFO,
     PAGE_SERIES,
     FAMILIES_DROPPED,
     SERIES_DROPPED,

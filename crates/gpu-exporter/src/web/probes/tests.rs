@@ -22,6 +22,7 @@ fn snapshot(sequence: u64, sources: Vec<SourceStatus>) -> NodeSnapshot {
         node: "node-a".to_owned(),
         origin: Origin::Measured,
         node_labels: None,
+        workload: None,
         sources,
         devices: Vec::new(),
     }
