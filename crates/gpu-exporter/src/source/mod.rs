@@ -1,6 +1,7 @@
 //! What the collector asks of a vendor's driver. One implementation a vendor; each runs on threads of its own, because
 //! any call may block for as long as the hardware likes.
 
+pub mod amd;
 pub mod nvidia;
 #[cfg(feature = "sim")]
 pub mod sim;

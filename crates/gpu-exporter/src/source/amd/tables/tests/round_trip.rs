@@ -1,0 +1,91 @@
+//! What is written is what is read, for every form of every version.
+
+use proptest::prelude::*;
+
+use super::super::described::{ATTRIBUTES, VERSION};
+use super::super::layout::Row;
+use super::super::write::{forms, write, write_form};
+use super::super::{Metrics, Version, parse, tables};
+
+/// Numbers to fill fields with, one after the other and then again from the first.
+struct Numbers<'a> {
+    numbers: &'a [u64],
+    next: usize,
+}
+
+impl Numbers<'_> {
+    fn next(&mut self) -> [u8; 8] {
+        let number = self.numbers[self.next % self.numbers.len()];
+        self.next += 1;
+        number.to_le_bytes()
+    }
+
+    fn fill<T>(&mut self, row: &Row<T>, into: &mut T) {
+        for place in 0..row.count {
+            if let Some(cell) = (row.field)(into, place) {
+                cell.fill(&self.next(), row.width, row.unit);
+            }
+        }
+    }
+}
+
+/// Something that a table of the form can say: each of its fields filled, and no other.
+fn sayable(version: Version, size: usize, numbers: &[u64]) -> Metrics {
+    let mut numbers = Numbers { numbers, next: 0 };
+    let mut metrics = Metrics {
+        version,
+        ..Metrics::EMPTY
+    };
+    if version == VERSION {
+        for attribute in ATTRIBUTES {
+            let (_, width, count) = super::super::write::shape(attribute.id);
+            for place in 0..usize::from(count) {
+                if let Some(cell) = (attribute.field)(&mut metrics, place) {
+                    cell.fill(&numbers.next(), width, attribute.unit);
+                }
+            }
+        }
+        return metrics;
+    }
+    let table = tables()
+        .find(|table| table.version == version && table.size == size)
+        .unwrap();
+    for row in table.rows.iter().copied().flatten() {
+        numbers.fill(row, &mut metrics);
+    }
+    if let Some(parts) = table.partitions {
+        for engines in &mut metrics.partitions {
+            for row in parts.rows {
+                numbers.fill(row, engines);
+            }
+        }
+    }
+    metrics
+}
+
+proptest! {
+    /// Numbers up to 2^48 and the word for "not known": a larger one would lose digits as a float, and no counter gets there.
+    #[test]
+    fn every_form_says_again_what_it_was_told(
+        numbers in prop::collection::vec(prop_oneof![0_u64..1 << 48, 0_u64..70_000, Just(0), Just(u64::MAX)], 1..200),
+    ) {
+        for (version, size) in forms() {
+            let metrics = sayable(version, size, &numbers);
+            let bytes = write_form(&metrics, size).unwrap();
+            prop_assert!(size == 0 || bytes.len() == size);
+            prop_assert_eq!(parse(&bytes).unwrap(), metrics, "{} of {} bytes", version, size);
+        }
+    }
+}
+
+#[test]
+fn without_a_size_the_longest_form_is_written_and_an_unknown_version_is_not() {
+    let of = |format, content| Metrics {
+        version: Version { format, content },
+        ..Metrics::EMPTY
+    };
+    assert_eq!(write(&of(1, 6)).unwrap().len(), 1664);
+    assert_eq!(write(&of(2, 4)).unwrap().len(), 168);
+    assert_eq!(write(&of(7, 0)), None);
+    assert_eq!(write_form(&of(1, 6), 313), None);
+}
