@@ -1,7 +1,7 @@
 //! The tables of processors with graphics, v2.0 to v2.4 and v3.0. What belongs to the processor's cores is left out: it is
 //! not a GPU's.
 
-use super::cell::{Cells as _, Unit, Width};
+use super::cell::{Side as _, Unit, Width};
 use super::layout::{Row, Table, rows};
 use super::metrics::{Metrics, Version};
 

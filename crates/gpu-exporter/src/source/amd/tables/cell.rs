@@ -128,86 +128,103 @@ impl Unit {
     }
 }
 
-/// A field of the result.
-pub(super) enum Cell<'a> {
-    Number(&'a mut Option<f64>),
-    Count(&'a mut Option<u64>),
-    Flag(&'a mut Option<bool>),
+/// Fields of the result that stand side by side, or a single one.
+pub(super) enum Cells<'a> {
+    Numbers(&'a mut [Option<f64>]),
+    Counts(&'a mut [Option<u64>]),
+    Flags(&'a mut [Option<bool>]),
 }
 
-impl Cell<'_> {
-    /// Takes the number at the start of `bytes`. All-ones leaves the field unknown, and so does a number that the field cannot
-    /// hold: a negative count, a flag that is neither 0 nor 1.
+impl Cells<'_> {
+    /// Takes one number after the other from `bytes`, as many as there are on both sides. All-ones leaves a field unknown, and
+    /// so does a number that it cannot hold: a negative count, a flag that is neither 0 nor 1.
     pub(super) fn fill(self, bytes: &[u8], width: Width, unit: Unit) {
-        let Some(raw) = width.read(bytes).filter(|raw| *raw != width.all_ones()) else {
-            return;
-        };
-        let shift = 64 - 8 * width.bytes();
-        let signed = (raw << shift).cast_signed() >> shift;
+        let numbers = bytes.chunks_exact(width.bytes()).map(|number| {
+            let raw = width.read(number)?;
+            (raw != width.all_ones()).then_some(raw)
+        });
         let (times, over) = unit.scale();
+        let shift = 64 - 8 * width.bytes();
+        let sign_of = |raw: u64| (raw << shift).cast_signed() >> shift;
         match self {
-            Self::Number(field) => {
-                let steps = if width.signed() { signed as f64 } else { raw as f64 };
-                *field = Some(steps * times as f64 / over as f64);
+            Self::Numbers(fields) => {
+                let (times, over) = (times as f64, over as f64);
+                for (field, raw) in fields.iter_mut().zip(numbers) {
+                    let steps = raw.map(|raw| {
+                        if width.signed() {
+                            sign_of(raw) as f64
+                        } else {
+                            raw as f64
+                        }
+                    });
+                    *field = steps.map(|steps| steps * times / over);
+                }
             }
-            Self::Count(field) if !width.signed() || signed >= 0 => *field = raw.checked_mul(times),
-            Self::Flag(field) if raw <= 1 => *field = Some(raw == 1),
-            Self::Count(_) | Self::Flag(_) => {}
+            Self::Counts(fields) => {
+                for (field, raw) in fields.iter_mut().zip(numbers) {
+                    let held = raw.filter(|raw| !width.signed() || sign_of(*raw) >= 0);
+                    *field = held.and_then(|raw| raw.checked_mul(times));
+                }
+            }
+            Self::Flags(fields) => {
+                for (field, raw) in fields.iter_mut().zip(numbers) {
+                    *field = raw.filter(|raw| *raw <= 1).map(|raw| raw == 1);
+                }
+            }
         }
     }
 
-    /// Writes the field to the start of `bytes`, all-ones for one that is not known. What the width cannot hold is cut.
+    /// Writes the fields to `bytes`, all-ones for those that are not known. What the width cannot hold is cut.
     pub(super) fn pour(self, bytes: &mut [u8], width: Width, unit: Unit) {
         let (times, over) = unit.scale();
-        let raw = match self {
-            Self::Number(field) => field.map(|value| {
-                #[expect(
-                    clippy::cast_possible_truncation,
-                    reason = "a table's number has at most 64 bits"
-                )]
-                let steps = (value * over as f64 / times as f64).round() as i128;
-                #[expect(
-                    clippy::cast_possible_truncation,
-                    clippy::cast_sign_loss,
-                    reason = "two's complement"
-                )]
-                let bits = steps as u64;
-                bits
-            }),
-            Self::Count(field) => field.map(|value| value / times),
-            Self::Flag(field) => field.map(u64::from),
+        let places = bytes.chunks_exact_mut(width.bytes());
+        let put = |place: &mut [u8], raw: Option<u64>| {
+            let raw = raw.unwrap_or(u64::MAX).to_le_bytes();
+            place.copy_from_slice(&raw[..width.bytes()]);
         };
-        let raw = raw.unwrap_or(u64::MAX).to_le_bytes();
-        bytes[..width.bytes()].copy_from_slice(&raw[..width.bytes()]);
+        match self {
+            Self::Numbers(fields) => {
+                let raw = |value: f64| {
+                    #[expect(
+                        clippy::cast_possible_truncation,
+                        reason = "a table's number has at most 64 bits"
+                    )]
+                    let steps = (value * over as f64 / times as f64).round() as i64;
+                    steps.cast_unsigned()
+                };
+                places
+                    .zip(fields)
+                    .for_each(|(place, field)| put(place, field.map(raw)));
+            }
+            Self::Counts(fields) => places
+                .zip(fields)
+                .for_each(|(place, field)| put(place, field.map(|value| value / times))),
+            Self::Flags(fields) => places
+                .zip(fields)
+                .for_each(|(place, field)| put(place, field.map(u64::from))),
+        }
     }
 }
 
-/// Fields that hold one number, and rows of such fields.
-pub(super) trait Cells {
-    /// The field at a place of the row; a single field has only the place 0.
-    fn cell(&mut self, place: usize) -> Option<Cell<'_>>;
+/// Fields that a row can name: one, or several side by side.
+pub(super) trait Side {
+    fn cells(&mut self) -> Cells<'_>;
 }
 
-impl Cells for Option<f64> {
-    fn cell(&mut self, place: usize) -> Option<Cell<'_>> {
-        (place == 0).then_some(Cell::Number(self))
-    }
+macro_rules! sides {
+    ($($held:ty => $cells:ident),*) => {$(
+        impl Side for Option<$held> {
+            fn cells(&mut self) -> Cells<'_> {
+                Cells::$cells(std::slice::from_mut(self))
+            }
+        }
+
+        impl<const N: usize> Side for [Option<$held>; N] {
+            fn cells(&mut self) -> Cells<'_> {
+                Cells::$cells(self)
+            }
+        }
+    )*};
 }
 
-impl Cells for Option<u64> {
-    fn cell(&mut self, place: usize) -> Option<Cell<'_>> {
-        (place == 0).then_some(Cell::Count(self))
-    }
-}
-
-impl Cells for Option<bool> {
-    fn cell(&mut self, place: usize) -> Option<Cell<'_>> {
-        (place == 0).then_some(Cell::Flag(self))
-    }
-}
-
-impl<T: Cells, const N: usize> Cells for [T; N] {
-    fn cell(&mut self, place: usize) -> Option<Cell<'_>> {
-        self.get_mut(place)?.cell(0)
-    }
-}
+sides!(f64 => Numbers, u64 => Counts, bool => Flags);

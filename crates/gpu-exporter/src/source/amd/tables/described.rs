@@ -1,8 +1,8 @@
 //! v1.9, which describes itself: after the header a count of attributes, and each attribute says its id, its unit, and the
 //! type and the number of its values. Packed, without padding.
 
-use super::cell::{Cells as _, Unit, Width};
-use super::layout::Field;
+use super::cell::{Side as _, Unit, Width};
+use super::layout::Fields;
 use super::metrics::{Metrics, Version};
 use super::{HEADER_BYTES, TableError};
 
@@ -20,7 +20,7 @@ const ENCODING_BYTES: usize = 8;
 pub(super) struct Attribute {
     pub(super) id: u16,
     pub(super) unit: Unit,
-    pub(super) field: Field<Metrics>,
+    pub(super) fields: Fields<Metrics>,
 }
 
 macro_rules! attributes {
@@ -28,7 +28,7 @@ macro_rules! attributes {
         &[$(Attribute {
             id: $id,
             unit: Unit::$unit,
-            field: |into, place| into.$($field).+.cell(place),
+            fields: |into| into.$($field).+.cells(),
         }),*]
     };
 }
@@ -192,11 +192,7 @@ fn fill(metrics: &mut Metrics, encoding: Encoding, width: Width, values: &[u8]) 
         // A temperature in watts is no temperature.
         (_, _) => return,
     };
-    for (place, value) in values.chunks_exact(width.bytes()).enumerate() {
-        if let Some(cell) = (attribute.field)(metrics, place) {
-            cell.fill(value, width, unit);
-        }
-    }
+    (attribute.fields)(metrics).fill(values, width, unit);
 }
 
 fn find(id: u16) -> Option<&'static Attribute> {

@@ -1,6 +1,6 @@
 //! The tables of graphics cards and accelerators, v1.0 to v1.8.
 
-use super::cell::{Cells as _, Unit, Width};
+use super::cell::{Side as _, Unit, Width};
 use super::layout::{Partitions, Row, Table, rows};
 use super::metrics::{Engines, Metrics, Version};
 

@@ -1,7 +1,9 @@
 //! What a table looks like: rows of offset, width, unit and field. A new version is a new table in this form, and nothing
 //! else changes.
 
-use super::cell::{Cell, Unit, Width};
+use std::ops::Range;
+
+use super::cell::{Cells, Unit, Width};
 use super::metrics::{Engines, MAX_XCC, Metrics, Version};
 
 /// A number, or several in a row, of a table or of a part of it.
@@ -10,11 +12,11 @@ pub(super) struct Row<T> {
     pub(super) width: Width,
     pub(super) count: usize,
     pub(super) unit: Unit,
-    pub(super) field: Field<T>,
+    pub(super) fields: Fields<T>,
 }
 
-/// The field for a place of the row, or none where the result has no room for it.
-pub(super) type Field<T> = fn(&mut T, usize) -> Option<Cell<'_>>;
+/// Where the numbers of a row go.
+pub(super) type Fields<T> = fn(&mut T) -> Cells<'_>;
 
 /// One form of one version.
 pub(super) struct Table {
@@ -73,27 +75,24 @@ impl Table {
 }
 
 impl<T> Row<T> {
+    /// The row's own bytes, as far as they are there.
+    fn span(&self, length: usize) -> Range<usize> {
+        let end = self.at + self.width.bytes() * self.count;
+        self.at.min(length)..end.min(length)
+    }
+
     fn read(&self, bytes: &[u8], into: &mut T) {
-        let step = self.width.bytes();
-        let numbers = bytes.get(self.at..).unwrap_or_default().chunks_exact(step);
-        for (place, number) in numbers.take(self.count).enumerate() {
-            if let Some(cell) = (self.field)(into, place) {
-                cell.fill(number, self.width, self.unit);
-            }
-        }
+        (self.fields)(into).fill(&bytes[self.span(bytes.len())], self.width, self.unit);
     }
 
     fn write(&self, bytes: &mut [u8], from: &mut T) {
-        let step = self.width.bytes();
-        for place in 0..self.count {
-            if let Some(cell) = (self.field)(from, place) {
-                cell.pour(&mut bytes[self.at + place * step..], self.width, self.unit);
-            }
-        }
+        let span = self.span(bytes.len());
+        (self.fields)(from).pour(&mut bytes[span], self.width, self.unit);
     }
 }
 
 /// Rows in the order of the table: `offset: width field as unit` or `offset: width[count] field as unit`.
+/// A single number that belongs into one of several fields side by side names its place, as in `field[1]`.
 macro_rules! rows {
     ($($at:literal : $width:ident $([$count:literal])? $($field:ident).+ $([$place:literal])? as $unit:ident;)*) => {
         &[$(Row {
@@ -101,15 +100,10 @@ macro_rules! rows {
             width: Width::$width,
             count: rows!(@count $($count)?),
             unit: Unit::$unit,
-            field: |into, place| rows!(@field into, place, $($field).+ $([$place])?),
+            fields: |into| into.$($field).+ $([$place])? .cells(),
         }),*]
     };
     (@count) => { 1 };
     (@count $count:literal) => { $count };
-    // A single number that belongs into a row of fields.
-    (@field $into:ident, $place:ident, $($field:ident).+ [$own:literal]) => {
-        $into.$($field).+.cell($own + $place)
-    };
-    (@field $into:ident, $place:ident, $($field:ident).+) => { $into.$($field).+.cell($place) };
 }
 pub(super) use rows;

@@ -51,13 +51,9 @@ fn described(metrics: &mut Metrics) -> Vec<u8> {
             count,
         };
         bytes.extend(encoding.to_bits().to_le_bytes());
-        for place in 0..usize::from(count) {
-            let mut value = [0xff; 8];
-            if let Some(cell) = (attribute.field)(metrics, place) {
-                cell.pour(&mut value, width, attribute.unit);
-            }
-            bytes.extend(&value[..width.bytes()]);
-        }
+        let at = bytes.len();
+        bytes.resize(at + width.bytes() * usize::from(count), 0xff);
+        (attribute.fields)(metrics).pour(&mut bytes[at..], width, attribute.unit);
     }
     let count = u32::try_from(ATTRIBUTES.len()).unwrap_or(u32::MAX);
     bytes[4..8].copy_from_slice(&count.to_le_bytes());

@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use super::super::cell::Width;
 use super::super::described::{ATTRIBUTES, VERSION};
 use super::super::layout::Row;
 use super::super::write::{forms, write, write_form};
@@ -14,18 +15,19 @@ struct Numbers<'a> {
 }
 
 impl Numbers<'_> {
-    fn next(&mut self) -> [u8; 8] {
-        let number = self.numbers[self.next % self.numbers.len()];
-        self.next += 1;
-        number.to_le_bytes()
+    /// Bytes of so many numbers.
+    fn next(&mut self, width: Width, count: usize) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for _ in 0..count {
+            let number = self.numbers[self.next % self.numbers.len()];
+            bytes.extend(&number.to_le_bytes()[..width.bytes()]);
+            self.next += 1;
+        }
+        bytes
     }
 
     fn fill<T>(&mut self, row: &Row<T>, into: &mut T) {
-        for place in 0..row.count {
-            if let Some(cell) = (row.field)(into, place) {
-                cell.fill(&self.next(), row.width, row.unit);
-            }
-        }
+        (row.fields)(into).fill(&self.next(row.width, row.count), row.width, row.unit);
     }
 }
 
@@ -39,11 +41,8 @@ fn sayable(version: Version, size: usize, numbers: &[u64]) -> Metrics {
     if version == VERSION {
         for attribute in ATTRIBUTES {
             let (_, width, count) = super::super::write::shape(attribute.id);
-            for place in 0..usize::from(count) {
-                if let Some(cell) = (attribute.field)(&mut metrics, place) {
-                    cell.fill(&numbers.next(), width, attribute.unit);
-                }
-            }
+            let bytes = numbers.next(width, usize::from(count));
+            (attribute.fields)(&mut metrics).fill(&bytes, width, attribute.unit);
         }
         return metrics;
     }
