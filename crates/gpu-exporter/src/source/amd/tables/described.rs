@@ -4,7 +4,7 @@
 use super::cell::{Side as _, Unit, Width};
 use super::layout::Fields;
 use super::metrics::{Metrics, Version};
-use super::{HEADER_BYTES, TableError};
+use super::{HEADER_BYTES, Header, TableError};
 
 pub(super) const VERSION: Version = Version {
     format: 1,
@@ -143,14 +143,15 @@ impl Encoding {
     }
 }
 
-pub(super) fn parse(bytes: &[u8], structure_size: usize) -> Result<Metrics, TableError> {
+pub(super) fn parse(bytes: &[u8], header: Header) -> Result<Metrics, TableError> {
     let mut metrics = Metrics::EMPTY;
-    metrics.version = VERSION;
+    let version = header.version;
+    metrics.version = version;
     let cut = |expected: usize, partial: Metrics| TableError::Truncated {
-        version: VERSION,
+        version,
         bytes: bytes.len(),
         // The size in the header may be too small to be true; that of the attribute that was cut is not.
-        expected: expected.max(structure_size),
+        expected: expected.max(header.structure_size),
         partial: Box::new(partial),
     };
     let Some(count) = bytes.get(HEADER_BYTES..).and_then(|rest| rest.first_chunk()) else {
@@ -166,7 +167,7 @@ pub(super) fn parse(bytes: &[u8], structure_size: usize) -> Result<Metrics, Tabl
         let encoding = Encoding::from_bits(u64::from_le_bytes(*bits));
         let Some(width) = encoding.width() else {
             return Err(TableError::UnknownType {
-                version: VERSION,
+                version,
                 attribute: encoding.id,
                 kind: encoding.kind,
                 partial: Box::new(metrics),

@@ -7,6 +7,7 @@ mod described;
 mod discrete;
 mod layout;
 mod metrics;
+mod partition;
 pub mod write;
 
 pub use metrics::{
@@ -71,20 +72,61 @@ impl TableError {
     }
 }
 
-/// Reads a table of any known version. Bytes behind its end are no concern: the kernel may hand out a whole page.
+/// Reads a device's table of any known version. Bytes behind its end are no concern: the kernel may hand out a whole page.
 pub fn parse(bytes: &[u8]) -> Result<Metrics, TableError> {
-    let Some(&[low, high, format, content]) = bytes.first_chunk::<HEADER_BYTES>() else {
-        return Err(match bytes.len() {
-            0 => TableError::Empty,
-            bytes => TableError::ShorterThanHeader { bytes },
-        });
-    };
-    let version = Version { format, content };
-    let structure_size = usize::from(u16::from_le_bytes([low, high]));
-    if version == described::VERSION {
-        return described::parse(bytes, structure_size);
+    let header = Header::read(bytes)?;
+    if header.version == described::VERSION {
+        return described::parse(bytes, header);
     }
-    let Some(table) = find(version, structure_size) else {
+    parse_fixed(bytes, header, tables())
+}
+
+/// Reads the table of a single partition (`xcp/xcp_metrics`), whose versions are numbered apart. Its engines are in
+/// [`Metrics::whole`].
+pub fn parse_partition(bytes: &[u8]) -> Result<Metrics, TableError> {
+    let header = Header::read(bytes)?;
+    if header.version == partition::DESCRIBED {
+        return described::parse(bytes, header);
+    }
+    parse_fixed(bytes, header, partition::TABLES.iter())
+}
+
+/// What every table begins with.
+#[derive(Clone, Copy)]
+struct Header {
+    version: Version,
+    structure_size: usize,
+}
+
+impl Header {
+    fn read(bytes: &[u8]) -> Result<Self, TableError> {
+        let Some(&[low, high, format, content]) = bytes.first_chunk::<HEADER_BYTES>() else {
+            return Err(match bytes.len() {
+                0 => TableError::Empty,
+                bytes => TableError::ShorterThanHeader { bytes },
+            });
+        };
+        Ok(Self {
+            version: Version { format, content },
+            structure_size: usize::from(u16::from_le_bytes([low, high])),
+        })
+    }
+}
+
+/// Takes the longest form of the version that fits into the size of the header.
+fn parse_fixed(
+    bytes: &[u8],
+    header: Header,
+    known: impl Iterator<Item = &'static Table>,
+) -> Result<Metrics, TableError> {
+    let Header {
+        version,
+        structure_size,
+    } = header;
+    let Some(table) = known
+        .filter(|table| table.version == version && table.size <= structure_size)
+        .max_by_key(|table| table.size)
+    else {
         return Err(TableError::UnknownVersion {
             version,
             structure_size,
@@ -102,13 +144,6 @@ pub fn parse(bytes: &[u8]) -> Result<Metrics, TableError> {
         });
     }
     Ok(metrics)
-}
-
-/// The longest form of a version that fits into the size.
-fn find(version: Version, size: usize) -> Option<&'static Table> {
-    tables()
-        .filter(|table| table.version == version && table.size <= size)
-        .max_by_key(|table| table.size)
 }
 
 fn tables() -> impl Iterator<Item = &'static Table> {

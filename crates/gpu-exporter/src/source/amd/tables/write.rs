@@ -4,8 +4,9 @@
 
 use super::cell::{Unit, Width};
 use super::described::{ATTRIBUTES, Encoding, VERSION};
+use super::layout::Table;
 use super::metrics::{MAX_CLOCKS, MAX_HBM, MAX_JPEG, MAX_VCN, MAX_XCC, MAX_XGMI_LINKS, Metrics, Version};
-use super::tables;
+use super::{partition, tables};
 
 /// The forms that can be written: version and size. The self-describing one has the size 0.
 pub fn forms() -> impl Iterator<Item = (Version, usize)> {
@@ -26,23 +27,34 @@ pub fn write(metrics: &Metrics) -> Option<Vec<u8>> {
 /// The same in the form of a given size. Fields that the form has no place for are lost, as they are in a driver.
 pub fn write_form(metrics: &Metrics, size: usize) -> Option<Vec<u8>> {
     let mut metrics = metrics.clone();
-    let version = metrics.version;
-    let mut bytes = if version == VERSION {
-        described(&mut metrics)
-    } else {
-        tables()
-            .find(|table| table.version == version && table.size == size)?
-            .write(&mut metrics)
-    };
-    let [low, high] = u16::try_from(bytes.len()).ok()?.to_le_bytes();
-    bytes[..4].copy_from_slice(&[low, high, version.format, version.content]);
-    Some(bytes)
+    if metrics.version == VERSION {
+        return described(&mut metrics, |_| true);
+    }
+    let table = tables().find(|table| table.version == metrics.version && table.size == size)?;
+    fixed(table, &mut metrics)
 }
 
-/// As a driver writes it: every attribute it knows, with the usual types and the number of instances of the hardware.
-fn described(metrics: &mut Metrics) -> Vec<u8> {
+/// The table of a single partition, from the clocks and [`Metrics::whole`]; its versions are 1.0 and 1.1.
+pub fn write_partition(metrics: &Metrics) -> Option<Vec<u8>> {
+    let mut metrics = metrics.clone();
+    if metrics.version == partition::DESCRIBED {
+        return described(&mut metrics, |id| matches!(id, 33..=37 | 40..=47));
+    }
+    let table = partition::TABLES
+        .iter()
+        .find(|table| table.version == metrics.version)?;
+    fixed(table, &mut metrics)
+}
+
+fn fixed(table: &Table, metrics: &mut Metrics) -> Option<Vec<u8>> {
+    with_header(table.write(metrics), metrics.version)
+}
+
+/// As a driver writes it: every attribute it has, with the usual types and the number of instances of the hardware.
+fn described(metrics: &mut Metrics, has: impl Fn(u16) -> bool) -> Option<Vec<u8>> {
     let mut bytes = vec![0; 8];
-    for attribute in ATTRIBUTES {
+    let mut written: u32 = 0;
+    for attribute in ATTRIBUTES.iter().filter(|attribute| has(attribute.id)) {
         let (kind, width, count) = shape(attribute.id);
         let encoding = Encoding {
             unit: code(attribute.unit),
@@ -54,10 +66,16 @@ fn described(metrics: &mut Metrics) -> Vec<u8> {
         let at = bytes.len();
         bytes.resize(at + width.bytes() * usize::from(count), 0xff);
         (attribute.fields)(metrics).pour(&mut bytes[at..], width, attribute.unit);
+        written += 1;
     }
-    let count = u32::try_from(ATTRIBUTES.len()).unwrap_or(u32::MAX);
-    bytes[4..8].copy_from_slice(&count.to_le_bytes());
-    bytes
+    bytes[4..8].copy_from_slice(&written.to_le_bytes());
+    with_header(bytes, metrics.version)
+}
+
+fn with_header(mut bytes: Vec<u8>, version: Version) -> Option<Vec<u8>> {
+    let [low, high] = u16::try_from(bytes.len()).ok()?.to_le_bytes();
+    bytes[..4].copy_from_slice(&[low, high, version.format, version.content]);
+    Some(bytes)
 }
 
 /// Type code, width and number of values, as the first drivers with this version have them.

@@ -1,6 +1,6 @@
 //! Tables put together byte by byte from the published offsets, without the writer.
 
-use super::super::{Engines, Metrics, Throttler, parse};
+use super::super::{Engines, Metrics, Throttler, parse, parse_partition};
 use super::blob;
 
 #[track_caller]
@@ -228,4 +228,31 @@ fn an_apu_counts_in_hundredths_and_its_power_only_where_the_unit_is_sure() {
         expected.gfx_clock_limit_hertz = Some(2.9e9);
         expected.residency.sustained_power = Some(12);
     });
+}
+
+#[test]
+fn a_partition_has_a_table_of_its_own() {
+    let parts: &[(usize, &[u8])] = &[
+        (4, &2098_u16.to_le_bytes()),
+        (44, &900_u16.to_le_bytes()),
+        (48, &[97, 0, 0, 0]),
+        (158, &[12, 0]),
+        (166, &[34, 0]),
+        (168, &55_u64.to_le_bytes()),
+        (480, &66_u64.to_le_bytes()),
+    ];
+    let metrics = parse_partition(&blob((1, 0), 488, parts)).unwrap();
+    assert_eq!(metrics.gfx_clock_hertz[0], Some(2.098e9));
+    assert_eq!(metrics.memory_clock_hertz, Some(900e6));
+    assert_eq!(metrics.whole.gfx_busy_ratio[0], Some(0.97));
+    assert_eq!(metrics.whole.jpeg_busy_ratio[39], Some(0.12));
+    assert_eq!(metrics.whole.vcn_busy_ratio[3], Some(0.34));
+    assert_eq!(metrics.whole.gfx_busy_accumulator[0], Some(55));
+    assert_eq!(metrics.whole.below_host_limit_total_accumulator[7], Some(66));
+    // The device's table of the same number is another one.
+    assert_eq!(parse(&blob((1, 0), 488, parts)).unwrap().whole, Engines::EMPTY);
+    assert_eq!(
+        parse_partition(&blob((1, 9), 488, parts)).unwrap_err().class(),
+        "table_unknown"
+    );
 }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::super::write::{forms, write_form};
-use super::super::{Metrics, TableError, Version, parse};
+use super::super::{Metrics, TableError, Version, parse, parse_partition};
 use super::blob;
 
 #[track_caller]
@@ -118,6 +118,7 @@ proptest! {
     #[test]
     fn no_bytes_make_it_panic(bytes in prop_oneof![near_table(), prop::collection::vec(any::<u8>(), 0..64)]) {
         let _ = parse(&bytes);
+        let _ = parse_partition(&bytes);
     }
 
     /// Self-describing tables with some good attributes and a bad byte somewhere.

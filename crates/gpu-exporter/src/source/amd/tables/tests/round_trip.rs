@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use super::super::cell::Width;
 use super::super::described::{ATTRIBUTES, VERSION};
 use super::super::layout::Row;
-use super::super::write::{forms, write, write_form};
-use super::super::{Metrics, Version, parse, tables};
+use super::super::write::{forms, write, write_form, write_partition};
+use super::super::{Metrics, Version, parse, parse_partition, tables};
 
 /// Numbers to fill fields with, one after the other and then again from the first.
 struct Numbers<'a> {
@@ -73,6 +73,25 @@ proptest! {
             let bytes = write_form(&metrics, size).unwrap();
             prop_assert!(size == 0 || bytes.len() == size);
             prop_assert_eq!(parse(&bytes).unwrap(), metrics, "{} of {} bytes", version, size);
+        }
+    }
+
+    /// Both forms of a partition's table say the same, which is part of what the device's own can say.
+    #[test]
+    fn so_does_the_table_of_a_partition(numbers in prop::collection::vec(0_u64..1 << 48, 1..200)) {
+        let device = sayable(VERSION, 0, &numbers);
+        let mut metrics = Metrics {
+            gfx_clock_hertz: device.gfx_clock_hertz,
+            soc_clock_hertz: device.soc_clock_hertz,
+            video_clock_hertz: device.video_clock_hertz,
+            decode_clock_hertz: device.decode_clock_hertz,
+            memory_clock_hertz: device.memory_clock_hertz,
+            whole: device.whole,
+            ..Metrics::EMPTY
+        };
+        for content in [0, 1] {
+            metrics.version = Version { format: 1, content };
+            prop_assert_eq!(&parse_partition(&write_partition(&metrics).unwrap()).unwrap(), &metrics);
         }
     }
 }
