@@ -5,6 +5,7 @@ use std::sync::Arc;
 use allocation_counter::measure;
 use gpu_exporter::page::{Encoding, PageCache, PageRequest, PageSettings, Subset};
 use gpu_exporter::snapshot::NodeSnapshot;
+use gpu_exporter::source::amd::{tables, text};
 use gpu_exposition::Format;
 
 use crate::nodes;
@@ -69,6 +70,32 @@ fn a_new_page_of_the_same_node_allocates_nothing_either() {
             assert_eq!(allocations(node, encoding, Renewed::Yes), (0, 0));
         }
     }
+}
+
+/// Read every second for every GPU, and for every process with one.
+#[test]
+fn reading_the_files_of_amd_allocates_nothing() {
+    for (version, size) in tables::write::forms() {
+        let empty = tables::Metrics {
+            version,
+            ..tables::Metrics::EMPTY
+        };
+        let bytes = tables::write::write_form(&empty, size).unwrap();
+        assert_eq!(
+            measure(|| drop(tables::parse(&bytes).unwrap())).count_total,
+            0,
+            "{version}"
+        );
+    }
+    let clocks = "S: 19Mhz *\n0: 500Mhz\n1: 2100Mhz\n";
+    let open_file = "drm-driver: amdgpu\ndrm-engine-gfx: 5 ns\ndrm-memory-vram: 3 KiB\n";
+    let files = measure(|| {
+        assert!(text::clock_levels(clocks).is_some());
+        assert!(text::fdinfo(open_file).is_some());
+        assert!(text::kfd_node("simd_count 152\nlocation_id 1280\n").is_gpu());
+        assert!(text::error_counts("ue: 0\nce: 3\n").is_some());
+    });
+    assert_eq!(files.count_total, 0);
 }
 
 #[test]
