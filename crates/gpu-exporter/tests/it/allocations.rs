@@ -81,11 +81,8 @@ fn reading_the_files_of_amd_allocates_nothing() {
             ..tables::Metrics::EMPTY
         };
         let bytes = tables::write::write_form(&empty, size).unwrap();
-        assert_eq!(
-            measure(|| drop(tables::parse(&bytes).unwrap())).count_total,
-            0,
-            "{version}"
-        );
+        let reading = measure(|| assert_eq!(tables::parse(&bytes).unwrap().version, version));
+        assert_eq!(reading.count_total, 0, "{version}");
     }
     let clocks = "S: 19Mhz *\n0: 500Mhz\n1: 2100Mhz\n";
     let open_file = "drm-driver: amdgpu\ndrm-engine-gfx: 5 ns\ndrm-memory-vram: 3 KiB\n";
