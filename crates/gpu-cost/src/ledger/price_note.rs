@@ -20,6 +20,8 @@ pub enum PriceNote {
         capacity: CapacityType,
         /// The price is not of this zone but the highest of its region, or the like.
         estimate: bool,
+        /// The commitment that covers the node, or whose unused part this is.
+        commitment: Option<String>,
     },
     Unpriced {
         reason: UnpricedReason,
@@ -30,6 +32,25 @@ impl PriceNote {
     pub fn rate(&self) -> Option<NanoUsd> {
         match self {
             PriceNote::Priced { rate, .. } => Some(*rate),
+            PriceNote::Unpriced { .. } => None,
+        }
+    }
+
+    /// A text that names the price version: the same price from the same source has the same one.
+    pub fn id(&self) -> Option<String> {
+        match self {
+            PriceNote::Priced {
+                rate,
+                source,
+                as_of,
+                capacity,
+                ..
+            } => Some(format!(
+                "{}/{}/{}@{as_of}",
+                source.as_str(),
+                capacity.as_str(),
+                rate.0
+            )),
             PriceNote::Unpriced { .. } => None,
         }
     }

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use gpu_model::{ClusterId, GpuUuid, MachineId, NanoUsd, NodeName, Partition};
+use gpu_model::{ClusterId, GpuUuid, NanoUsd, Partition};
 use serde::{Deserialize, Serialize};
 
-use super::{Digest, Holder, PriceNote, RowKey};
+use super::{Digest, Holder, PriceNote, RowKey, Subject};
 use crate::Span;
 
 /// A row. It is written once; what turns out to be wrong is taken back by a reversal and written anew.
@@ -16,10 +16,7 @@ pub struct LedgerRow {
     /// 0 for the first settlement of a window, and one more for every correction of it.
     pub revision: u32,
     pub cluster: ClusterId,
-    /// The machine, or the commitment whose unused part this is.
-    pub machine: MachineId,
-    /// Absent on a commitment.
-    pub node: Option<NodeName>,
+    pub subject: Subject,
     /// Never longer than the grain of settlement, and never across two of its buckets.
     pub span: Span,
     pub part: Part,
@@ -343,8 +340,8 @@ impl LedgerRow {
         let amounts = self.amounts.unwrap_or_default();
         let mut digest = Digest::new("content")
             .text(self.cluster.as_str())
-            .text(self.machine.as_str())
-            .maybe(self.node.as_ref().map(NodeName::as_str))
+            .text(self.subject.id())
+            .maybe(self.subject.machine().map(|machine| machine.node.as_str()))
             .number(self.span.start.0)
             .number(self.span.end.0)
             .text(self.part.as_str())
@@ -376,13 +373,15 @@ impl LedgerRow {
                 as_of,
                 capacity,
                 estimate,
+                commitment,
             } => digest
                 .number(rate.0)
                 .number(list.0)
                 .text(source.as_str())
                 .number(as_of.0)
                 .text(capacity.as_str())
-                .number(i64::from(*estimate)),
+                .number(i64::from(*estimate))
+                .maybe(commitment.as_deref()),
             PriceNote::Unpriced { reason } => digest.text(reason.as_str()),
         };
         match &self.holder {
