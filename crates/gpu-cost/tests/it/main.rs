@@ -1,3 +1,8 @@
 //! What must hold of every bill.
 
+mod arbitrary;
+mod examples;
+mod fleet;
 mod keys;
+mod properties;
+mod restarts;
