@@ -12,6 +12,7 @@ mod cache_layout;
 mod check;
 mod image;
 mod prepare;
+mod prices;
 mod run_tests;
 mod shell;
 mod soak;
@@ -45,6 +46,8 @@ enum Command {
     Soak(soak::Options),
     /// Pack a program into a container image, without a container engine
     Image(image::Options),
+    /// Make the bundled table of prices from price lists, or prove that it is sound
+    Prices(prices::Options),
     /// Rewrite golden files and other files that are made from code
     Bless,
 }
@@ -56,6 +59,7 @@ fn main() -> ExitCode {
         Command::Prepare => prepare::run(),
         Command::Soak(options) => soak::run(&options),
         Command::Image(options) => image::run(&options),
+        Command::Prices(options) => prices::run(&options),
         Command::Bless => run_tests::bless(),
     };
     match outcome {

@@ -17,6 +17,7 @@ pub(crate) struct Options {
 
 /// The packages that state properties; their other tests run along, which costs nothing beside the cases.
 const PROPERTIES: &[&str] = &[
+    "gpu-cost",
     "gpu-exporter",
     "gpu-exposition",
     "gpu-model",

@@ -3,6 +3,9 @@
 mod arbitrary;
 mod examples;
 mod fleet;
+mod formats;
 mod keys;
+mod prices;
 mod properties;
 mod restarts;
+mod tables;

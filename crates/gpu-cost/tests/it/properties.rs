@@ -115,8 +115,7 @@ proptest! {
     fn order_and_number_of_events_do_not_matter(world in world(), seed: u64) {
         let once = settle(&world);
         let mut shuffled = world.clone();
-        let again = shuffled.events.clone();
-        shuffled.events.extend(again);
+        shuffled.events.extend_from_slice(&world.events);
         let count = shuffled.events.len() as u64;
         if count > 0 {
             for index in 0..shuffled.events.len() {
@@ -156,11 +155,10 @@ proptest! {
         prop_assert_eq!(keys.len(), ledger.len());
         let fresh = settle(&world);
         prop_assert_eq!(sum(&ledger), sum(&fresh));
-        let mut stands: Vec<[u8; 0]> = Vec::new();
-        for row in standing(&ledger) {
+        let stands = standing(&ledger);
+        for row in &stands {
             prop_assert!(fresh.iter().any(|other| other.same_content(row)));
             prop_assert_eq!(row.entry, Entry::Charge);
-            stands.push([]);
         }
         prop_assert_eq!(stands.len(), fresh.len());
     }

@@ -11,7 +11,7 @@ use gpu_cost::{
     Books, Claim, Dimensions, End, Event, Gpu, Grain, Holder, HolderClass, LedgerRow, Machine, Moment,
     PriceBook, RowKey, Settings, Span, correct, standing,
 };
-use gpu_model::{ClusterId, FleetView, MachineId, PodUid};
+use gpu_model::{ClusterId, FleetView, GpuView, MachineId, Owner, PartView, PodUid};
 use gpu_sim::{FleetSpec, World};
 
 /// How often the fleet is looked at.
@@ -79,46 +79,8 @@ impl Watcher {
                     });
                 }
                 for part in &gpu.parts {
-                    let Some(owner) = &part.owner else { continue };
-                    let reference = &owner.pod.reference;
-                    let uid = reference.uid.clone().expect("simulated pods have uids");
-                    let began = owner.pod.started_at.map_or(at, Moment::from);
-                    let known = self.pods.insert(uid.clone(), (id.clone(), self.looks));
-                    if known.is_none_or(|(_, look)| look == self.looks) {
-                        let holder = Holder {
-                            namespace: reference.namespace.clone(),
-                            pod: reference.name.clone(),
-                            uid: uid.clone(),
-                            container: Some(owner.container.clone()),
-                            dimensions: Dimensions::default(),
-                        };
-                        let claim = Claim {
-                            gpu: gpu.device.uuid.clone(),
-                            partition: part.partition.clone(),
-                            holder: Arc::new(holder),
-                            class: HolderClass::Workload,
-                            host: None,
-                        };
-                        tell(Event::Bound {
-                            machine: id.clone(),
-                            claim,
-                            at: began,
-                        });
-                        tell(Event::Running {
-                            machine: id.clone(),
-                            pod: uid.clone(),
-                            at: began,
-                        });
-                    }
-                    if let Some(utilization) = part.usage.utilization.known() {
-                        tell(Event::Used {
-                            machine: id.clone(),
-                            pod: uid,
-                            gpu: gpu.device.uuid.clone(),
-                            partition: part.partition.clone(),
-                            span: Span::new(at, at.plus(STEP)),
-                            utilization,
-                        });
+                    if let Some(owner) = &part.owner {
+                        self.look_at_part(&id, gpu, part, owner, at, &mut tell);
                     }
                 }
             }
@@ -134,6 +96,58 @@ impl Watcher {
             }
             *look == looks
         });
+    }
+
+    /// A part that somebody holds.
+    fn look_at_part(
+        &mut self,
+        id: &MachineId,
+        gpu: &GpuView,
+        part: &PartView,
+        owner: &Owner,
+        at: Moment,
+        tell: &mut impl FnMut(Event),
+    ) {
+        let reference = &owner.pod.reference;
+        let uid = reference.uid.clone().expect("simulated pods have uids");
+        let began = owner.pod.started_at.map_or(at, Moment::from);
+        let known = self.pods.insert(uid.clone(), (id.clone(), self.looks));
+        if known.is_none_or(|(_, look)| look == self.looks) {
+            let holder = Holder {
+                namespace: reference.namespace.clone(),
+                pod: reference.name.clone(),
+                uid: uid.clone(),
+                container: Some(owner.container.clone()),
+                dimensions: Dimensions::default(),
+            };
+            let claim = Claim {
+                gpu: gpu.device.uuid.clone(),
+                partition: part.partition.clone(),
+                holder: Arc::new(holder),
+                class: HolderClass::Workload,
+                host: None,
+            };
+            tell(Event::Bound {
+                machine: id.clone(),
+                claim,
+                at: began,
+            });
+            tell(Event::Running {
+                machine: id.clone(),
+                pod: uid.clone(),
+                at: began,
+            });
+        }
+        if let Some(utilization) = part.usage.utilization.known() {
+            tell(Event::Used {
+                machine: id.clone(),
+                pod: uid,
+                gpu: gpu.device.uuid.clone(),
+                partition: part.partition.clone(),
+                span: Span::new(at, at.plus(STEP)),
+                utilization,
+            });
+        }
     }
 }
 
@@ -186,6 +200,9 @@ impl Process<'_> {
             .buckets(due)
             .filter(|window| window.end <= due.end)
             .collect();
+        if windows.iter().all(|window| window.end <= self.closed) {
+            return;
+        }
         for window in &windows {
             let written: Vec<LedgerRow> = self
                 .ledger
