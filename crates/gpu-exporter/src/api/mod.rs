@@ -2,9 +2,11 @@
 //! `null`, and `errors` says why; nothing becomes 0.
 
 mod history;
+mod summary;
 mod window;
 
 pub use history::{History, HistorySettings, Point};
+pub use summary::{GpuReport, MeanMax, Report, RunState, Summary};
 pub use window::{Window, WindowError};
 
 use jiff::Timestamp;

@@ -22,6 +22,8 @@ pub mod kubelet;
 #[cfg(feature = "kubernetes-labels")]
 pub mod labels;
 pub mod names;
+pub mod own_pod;
+pub mod pod_info;
 pub mod processes;
 pub mod resources;
 

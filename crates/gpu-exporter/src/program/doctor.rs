@@ -11,7 +11,7 @@ use gpu_runtime::{Chain, Terminal};
 
 use super::{Outcome, Parts, bind, fetch, ownership};
 use crate::owners::Sight;
-use crate::settings::{Kubernetes, Settings, SettingsError};
+use crate::settings::{Kubernetes, Settings, SettingsError, Sidecar};
 use crate::source::{DriverFault, DriverLoader};
 use crate::web::config::WebConfig;
 
@@ -68,9 +68,13 @@ pub(super) async fn examine(settings: Result<Settings, SettingsError>, parts: &P
     findings.extend(counters(&settings));
     findings.push(web_config(&settings));
     findings.extend(drivers((parts.loaders)(&settings)));
-    findings.push(processes(&settings));
-    findings.push(control_groups(&settings));
-    findings.push(kubelet(&settings).await);
+    if let Some(sidecar) = &settings.sidecar {
+        findings.push(own_pod(sidecar));
+    } else {
+        findings.push(processes(&settings));
+        findings.push(control_groups(&settings));
+        findings.push(kubelet(&settings).await);
+    }
     findings.push(kernel_log(&settings));
     findings.push(port(&settings).await);
     for finding in &findings {
@@ -92,6 +96,23 @@ fn counters(settings: &Settings) -> Option<Finding> {
     let skipped: Vec<String> = file.skipped.iter().map(ToString::to_string).collect();
     let words = format!("{shown}; {}", skipped.join("; "));
     Some(Finding::new(Verdict::Poor, "counters file", words))
+}
+
+fn own_pod(sidecar: &Sidecar) -> Finding {
+    let (name, directory) = ("pod", &sidecar.pod_info.directory);
+    let own = format!("{}/{}", sidecar.pod.namespace.as_str(), sidecar.pod.pod.as_str());
+    if directory.join("labels").is_file() && directory.join("annotations").is_file() {
+        return Finding::new(Verdict::Good, name, format!("GPUs are those of {own}"));
+    }
+    let verdict = match sidecar.pod_info.is_named {
+        true => Verdict::Bad,
+        false => Verdict::Poor,
+    };
+    let words = format!(
+        "GPUs are those of {own}, without labels: mount `labels` and `annotations` at `{}` by a downwardAPI volume",
+        directory.display()
+    );
+    Finding::new(verdict, name, words)
 }
 
 fn web_config(settings: &Settings) -> Finding {

@@ -4,13 +4,18 @@ mod batch;
 mod bind;
 mod doctor;
 mod fetch;
+mod followers;
 #[cfg(feature = "kubernetes-labels")]
 mod labelled;
 mod notes;
 mod once;
 mod ownership;
 mod reload;
+mod report;
 mod serve;
+mod sidecar;
+mod systemd;
+mod until;
 
 use std::process::ExitCode;
 use std::sync::Arc;

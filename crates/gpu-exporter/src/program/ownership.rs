@@ -23,6 +23,9 @@ const LOOK: Duration = Duration::from_secs(5);
 
 /// Starts to ask the kubelet as the settings say. Without one every process is outside Kubernetes.
 pub fn ownership(settings: &Settings, tasks: &mut Tasks, shutdown: &Shutdown) -> Box<dyn Attribution> {
+    if let Some(sidecar) = &settings.sidecar {
+        return super::batch::with_jobs(super::sidecar::own_pod(sidecar.clone()), settings);
+    }
     let procfs = settings.procfs.clone();
     let asked = match settings.kubernetes {
         Kubernetes::Off => None,

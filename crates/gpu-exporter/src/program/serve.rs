@@ -13,8 +13,9 @@ use gpu_runtime::{Shutdown, Tasks, stop_on_signals};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::{error, info, warn};
 
+use super::followers::Followers;
 use super::reload::{Bell, Reloader};
-use super::{Notes, Outcome, Parts, WithNotes, bind, start_collector};
+use super::{Notes, Outcome, Parts, WithNotes, bind, start_collector, until};
 use crate::api::{History, HistorySettings};
 use crate::collect::{Collector, Hold};
 use crate::kmsg::KernelLog;
@@ -58,8 +59,16 @@ pub(super) async fn serve(
         door: Arc::new(Door::new(web)),
     };
     let interval = settings.sample_interval;
+    let followers = Followers::new(&settings)?;
+    until::watch(&settings.until, &settings.procfs, &collector, &shutdown)?;
     let bell = Reloader::new(flags, settings, host, &site, notes).start()?;
-    start_keeper(&mut tasks, &collector, &site, interval, &shutdown);
+    let keeper = Keeper {
+        collector: Arc::clone(&collector),
+        site: site.clone(),
+        followers,
+        interval,
+    };
+    start_keeper(&mut tasks, keeper, &shutdown);
     start_wishes(&mut tasks, wishes, bell, &collector, &shutdown);
     let address = listener.address();
     start_server(&mut tasks, listener, site, &shutdown);
@@ -119,34 +128,45 @@ fn kernel_log(settings: &Settings, collector: &Arc<Collector>, notes: &Notes) ->
 }
 
 /// Follows the snapshots: feels the pulse, keeps the history, and ends the program when only a new one can go on.
-fn start_keeper(
-    tasks: &mut Tasks,
-    collector: &Arc<Collector>,
-    site: &Site,
+struct Keeper {
+    collector: Arc<Collector>,
+    site: Site,
+    followers: Followers,
     interval: Duration,
-    shutdown: &Shutdown,
-) {
-    let (collector, site, shutdown) = (Arc::clone(collector), site.clone(), shutdown.clone());
+}
+
+impl Keeper {
+    fn look(&self, shutdown: &Shutdown) {
+        let snapshot = self.collector.snapshot();
+        let quiet = self.site.pulse.feel(snapshot.sequence);
+        self.followers.follow(&snapshot, quiet);
+        self.site
+            .history
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .record(&snapshot);
+        if self.collector.must_restart() {
+            error!(
+                exit_code = super::EXIT_DRIVER_CHANGED,
+                "the driver was replaced by another version; ending so that a new process loads it"
+            );
+            shutdown.trigger();
+        }
+    }
+}
+
+fn start_keeper(tasks: &mut Tasks, keeper: Keeper, shutdown: &Shutdown) {
+    let (keeper, shutdown) = (Arc::new(keeper), shutdown.clone());
     tasks.start("keeper", move || {
-        let (collector, site, shutdown) = (Arc::clone(&collector), site.clone(), shutdown.clone());
+        let (keeper, shutdown) = (Arc::clone(&keeper), shutdown.clone());
         async move {
             loop {
                 tokio::select! {
-                    () = shutdown.triggered() => return Ok(()),
-                    () = tokio::time::sleep(interval) => {}
-                }
-                let snapshot = collector.snapshot();
-                site.pulse.feel(snapshot.sequence);
-                site.history
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .record(&snapshot);
-                if collector.must_restart() {
-                    error!(
-                        exit_code = super::EXIT_DRIVER_CHANGED,
-                        "the driver was replaced by another version; ending so that a new process loads it"
-                    );
-                    shutdown.trigger();
+                    () = shutdown.triggered() => {
+                        keeper.followers.finish(&keeper.collector.snapshot());
+                        return Ok(());
+                    }
+                    () = tokio::time::sleep(keeper.interval) => keeper.look(&shutdown),
                 }
             }
         }

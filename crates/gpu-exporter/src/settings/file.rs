@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use super::sidecar::Mode;
+
 /// More than any real file has; a larger one is not ours.
 const MOST_BYTES: u64 = 1024 * 1024;
 
@@ -37,6 +39,14 @@ pub struct FileSettings {
     pub web_config_file: Option<PathBuf>,
     pub hpc_job_mapping_dir: Option<PathBuf>,
     pub slurm_job_dir: Option<PathBuf>,
+    pub mode: Option<Mode>,
+    pub main_container: Option<String>,
+    pub pod_info_dir: Option<PathBuf>,
+    pub own_gpus: Option<String>,
+    pub shared_gpus: Option<bool>,
+    pub until_file: Option<PathBuf>,
+    pub until_process: Option<String>,
+    pub final_report: Option<PathBuf>,
 }
 
 /// A number or a text: `30` and `30s` are both written.

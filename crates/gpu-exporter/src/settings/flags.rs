@@ -10,6 +10,7 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use super::batch::BatchFlags;
 use super::dcgm::DcgmFlags;
 use super::duration;
+use super::sidecar::SidecarFlags;
 
 /// Every GPU metric of this node, attributed to the pod, container, slice or process that caused it.
 #[derive(Debug, Parser)]
@@ -183,6 +184,8 @@ pub struct Flags {
     pub web_config_file: Option<PathBuf>,
     #[command(flatten)]
     pub batch: BatchFlags,
+    #[command(flatten)]
+    pub sidecar: SidecarFlags,
     #[command(flatten)]
     pub dcgm: DcgmFlags,
 }

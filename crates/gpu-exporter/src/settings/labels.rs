@@ -141,6 +141,23 @@ pub(super) fn resolve(
     }))
 }
 
+/// The labels of its own pod that a sidecar shows; no client is needed for those.
+pub(super) fn of_own_pod(flags: &Flags, file: &FileSettings) -> Result<AllowList, SettingsError> {
+    let of_node = flags.node_label_allow.as_ref().or(file.node_label_allow.as_ref());
+    if of_node.is_some_and(|names| !names.is_empty()) {
+        return Err(SettingsError::Value {
+            name: "node-label-allow",
+            problem: "a sidecar cannot ask for the labels of its node; leave it out".to_owned(),
+        });
+    }
+    let names = flags.pod_label_allow.as_ref().or(file.pod_label_allow.as_ref());
+    let texts = names.into_iter().flatten().map(String::as_str);
+    AllowList::parse(texts).map_err(|problem| SettingsError::Value {
+        name: "pod-label-allow",
+        problem,
+    })
+}
+
 /// The name becomes a part of what is asked, so that it must be one that a node can have.
 fn node_name(text: &str) -> Result<NodeName, SettingsError> {
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c);

@@ -7,12 +7,14 @@ pub mod duration;
 mod file;
 mod flags;
 mod labels;
+mod sidecar;
 
 pub use batch::BatchFlags;
 pub use dcgm::{DcgmFlags, WithoutMeaning};
 pub use file::{FileError, FileSettings, parse_yaml, read_text, read_yaml};
 pub use flags::{Cli, Command, Flags, Source};
 pub use labels::{AllowList, ApiLabels, unmet_label_wish};
+pub use sidecar::{Mode, OwnGpusFrom, PodInfo, Sidecar, SidecarFlags, Until, UntilProcess};
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
@@ -63,6 +65,9 @@ pub struct Settings {
     pub web_config_file: Option<PathBuf>,
     /// Where a batch system's prolog leaves its jobs.
     pub job_directories: Vec<(Convention, PathBuf)>,
+    /// The pod that the exporter is a container of, where it speaks for that alone.
+    pub sidecar: Option<Sidecar>,
+    pub until: Until,
 }
 
 /// Whether pods are looked up at the kubelet.
@@ -103,6 +108,7 @@ impl Settings {
             Some(path) => read_yaml(path)?,
             None => FileSettings::default(),
         };
+        let sidecar = sidecar::resolve(flags, &file)?;
         let node = flags.node_name.as_ref().or(file.node_name.as_ref());
         let node = node.map_or(host, String::as_str).to_owned();
         Ok(Self {
@@ -133,7 +139,11 @@ impl Settings {
                 .clone()
                 .or_else(|| file.nvidia_resource_names.clone())
                 .unwrap_or_default(),
-            api_labels: labels::resolve(flags, &file, &node)?,
+            api_labels: match sidecar {
+                // It holds no token; its labels come from the downward API.
+                Some(_) => None,
+                None => labels::resolve(flags, &file, &node)?,
+            },
             node,
             process_sight: match flags.host_processes {
                 None => ProcessSight::Detect,
@@ -161,6 +171,8 @@ impl Settings {
                 .clone()
                 .or_else(|| file.web_config_file.clone()),
             job_directories: batch::directories(&flags.batch, &file),
+            sidecar,
+            until: sidecar::until(flags, &file)?,
         })
     }
 
@@ -196,6 +208,14 @@ impl Settings {
             (
                 "hpc-job-mapping-dir, slurm-job-dir",
                 self.job_directories != other.job_directories,
+            ),
+            (
+                "mode, main-container, pod-info-dir, own-gpus, shared-gpus",
+                self.sidecar != other.sidecar,
+            ),
+            (
+                "until-file, until-process, final-report",
+                self.until != other.until,
             ),
         ];
         differences

@@ -28,5 +28,8 @@ mod pressure;
 mod program;
 mod properties;
 mod reload;
+mod sidecar;
+mod summary;
+mod systemd;
 mod tls;
 mod web;
