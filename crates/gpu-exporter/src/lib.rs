@@ -7,6 +7,7 @@
 )]
 
 pub mod api;
+pub mod applications;
 pub mod collect;
 pub mod kmsg;
 pub mod owners;

@@ -5,11 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use gpu_exposition::{Format, WriteError};
 
+use super::applications::Joined;
 use super::gzip::Gzip;
 use super::labels::{NodeLabels, have_same_labels};
 use super::plan::Plan;
 use super::render::{KeptLabels, Look, render};
 use super::settings::{PageSettings, Subset};
+use crate::applications::Applications;
 use crate::snapshot::NodeSnapshot;
 
 /// How the bytes of a page are packed.
@@ -43,6 +45,7 @@ impl AsRef<[u8]> for Page {
 
 /// The kept pages.
 pub struct PageCache {
+    applications: Arc<Applications>,
     state: Mutex<State>,
 }
 
@@ -50,6 +53,7 @@ struct State {
     settings: PageSettings,
     plan: Plan,
     labels: Option<KeptLabels>,
+    joined: Joined,
     text: String,
     gzip: Gzip,
     /// By format, subset and encoding.
@@ -65,11 +69,19 @@ struct Slot {
 
 impl PageCache {
     pub fn new(settings: PageSettings) -> Self {
+        Self::with_applications(settings, Arc::default())
+    }
+
+    /// Pages that also show what applications say.
+    pub fn with_applications(settings: PageSettings, applications: Arc<Applications>) -> Self {
+        applications.reserve(settings.static_labels.iter().map(|(name, _)| name));
         Self {
+            applications,
             state: Mutex::new(State {
                 plan: Plan::new(&settings),
                 settings,
                 labels: None,
+                joined: Joined::default(),
                 text: String::new(),
                 gzip: Gzip::new(),
                 slots: Default::default(),
@@ -80,6 +92,8 @@ impl PageCache {
 
     /// Takes new settings over; the count of dropped series goes on.
     pub fn set(&self, settings: PageSettings) {
+        let names = settings.static_labels.iter().map(|(name, _)| name);
+        self.applications.reserve(names);
         let mut state = self.lock();
         state.plan = Plan::new(&settings);
         state.settings = settings;
@@ -93,7 +107,7 @@ impl PageCache {
     /// When a label of the settings cannot be written; [`super::StaticLabels`] lets none through.
     pub fn page(&self, snapshot: &Arc<NodeSnapshot>, request: PageRequest) -> Result<Page, WriteError> {
         let mut state = self.lock();
-        state.ensure(snapshot, request)?;
+        state.ensure(snapshot, &self.applications, request)?;
         let bytes = Arc::clone(&state.slots[slot_of(request)].bytes);
         Ok(Page {
             bytes,
@@ -109,20 +123,25 @@ impl PageCache {
 }
 
 impl State {
-    fn ensure(&mut self, snapshot: &Arc<NodeSnapshot>, request: PageRequest) -> Result<(), WriteError> {
+    fn ensure(
+        &mut self,
+        snapshot: &Arc<NodeSnapshot>,
+        applications: &Applications,
+        request: PageRequest,
+    ) -> Result<(), WriteError> {
         let at = slot_of(request);
         if self.slots[at].sequence == Some(snapshot.sequence) {
             return Ok(());
         }
         let mut bytes = reclaimed(&mut self.slots[at]);
         match request.encoding {
-            Encoding::Plain => self.render(snapshot, request, &mut bytes)?,
+            Encoding::Plain => self.render(snapshot, applications, request, &mut bytes)?,
             Encoding::Gzip => {
                 let plain = PageRequest {
                     encoding: Encoding::Plain,
                     ..request
                 };
-                self.ensure(snapshot, plain)?;
+                self.ensure(snapshot, applications, plain)?;
                 let packed = self.gzip.compress(&self.slots[slot_of(plain)].bytes, &mut bytes);
                 packed.expect("deflate in memory has no way to fail");
             }
@@ -138,20 +157,29 @@ impl State {
     fn render(
         &mut self,
         snapshot: &Arc<NodeSnapshot>,
+        applications: &Applications,
         request: PageRequest,
         bytes: &mut Vec<u8>,
     ) -> Result<(), WriteError> {
-        let kept = match self.labels.take() {
-            Some(kept) if have_same_labels(&kept.of, snapshot) => kept,
-            _ => KeptLabels {
-                of: Arc::clone(snapshot),
-                labels: NodeLabels::new(snapshot, &self.settings, &self.plan.dcgm_labels)?,
-            },
+        let (kept, is_new) = match self.labels.take() {
+            Some(kept) if have_same_labels(&kept.of, snapshot) => (kept, false),
+            _ => {
+                let kept = KeptLabels {
+                    of: Arc::clone(snapshot),
+                    labels: NodeLabels::new(snapshot, &self.settings, &self.plan.dcgm_labels)?,
+                };
+                (kept, true)
+            }
         };
+        let shelf = applications.shelf();
+        if is_new || !self.joined.is_of(&shelf) {
+            self.joined = Joined::new(&shelf, snapshot, &self.settings)?;
+        }
         self.text.clear();
         let look = Look {
             plan: &self.plan,
             labels: &kept.labels,
+            applications: &self.joined,
             format: request.format,
             subset: request.subset,
             dropped_before: self.dropped_total,

@@ -15,6 +15,11 @@ use crate::snapshot::{DeviceSnapshot, Holder, Identity, NodeSnapshot, Origin};
 /// The value of `partition` on what is left of a device outside of its slices.
 const REST: &str = "rest";
 
+/// The value of `partition` on a slice.
+pub(super) fn partition(slice: &SliceReadings) -> String {
+    format!("{}/{}/{}", slice.profile, slice.id.gi, slice.id.ci)
+}
+
 pub(super) struct Labeller<'a> {
     pub(super) vocabulary: Vocabulary,
     pub(super) snapshot: &'a NodeSnapshot,
@@ -140,8 +145,7 @@ impl Labeller<'_> {
     fn base(&self, device: &DeviceSnapshot, slice: Option<&SliceReadings>) -> Built {
         match self.vocabulary {
             Vocabulary::Gpu => {
-                let partition =
-                    slice.map(|slice| format!("{}/{}/{}", slice.profile, slice.id.gi, slice.id.ci));
+                let partition = slice.map(partition);
                 self.gpu_base(device, partition.as_deref())
             }
             Vocabulary::Dcgm => self.dcgm_base(device, slice),

@@ -2,6 +2,7 @@
 //! snapshot; nothing here touches a driver, the kubelet or the network.
 
 mod api_labels;
+mod applications;
 mod cache;
 mod catalog;
 mod counters;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use gpu_exposition::{Format, WriteError};
 
+use super::applications::Joined;
 use super::catalog::{self, DRIVER_SOURCES, Vocabulary};
 use super::labels::NodeLabels;
 use super::plan::Plan;
@@ -32,6 +33,7 @@ pub fn page_text(
         &Look {
             plan: &plan,
             labels: &labels,
+            applications: &Joined::default(),
             format,
             subset,
             dropped_before: 0,
@@ -44,6 +46,7 @@ pub fn page_text(
 pub(super) struct Look<'a> {
     pub(super) plan: &'a Plan,
     pub(super) labels: &'a NodeLabels,
+    pub(super) applications: &'a Joined,
     pub(super) format: Format,
     pub(super) subset: Subset,
     /// Series that earlier pages left out.
@@ -62,6 +65,9 @@ pub(super) fn render(page: &mut String, snapshot: &NodeSnapshot, look: &Look<'_>
                 }
             });
         }
+    }
+    if look.subset == Subset::Full {
+        look.applications.write(&mut sink, snapshot.at);
     }
     sink.release(CLOSING_SERIES);
     closing(&mut sink, look);
@@ -122,6 +128,9 @@ fn health(sink: &mut Sink<'_>, snapshot: &NodeSnapshot, look: &Look<'_>) {
     });
     if let Some(labels) = &look.labels.workload {
         sink.family(&catalog::WORKFLOW_INFO, |lines| lines.sample(labels, 1));
+    }
+    if look.subset == Subset::Full {
+        look.applications.write_health(sink, node, snapshot.at);
     }
 }
 

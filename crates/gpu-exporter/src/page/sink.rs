@@ -61,6 +61,27 @@ impl<'p> Sink<'p> {
         }
     }
 
+    /// Writes one family whose lines are rendered already, or nothing of it.
+    pub(super) fn rendered(&mut self, meta: &FamilyMeta<'_>, series: usize, write: impl FnOnce(&mut String)) {
+        if series > self.room {
+            self.tally.series_dropped += series;
+            self.tally.families_dropped += 1;
+            return;
+        }
+        match PageWriter::new(self.page, self.format).family(meta) {
+            Ok(mut family) => {
+                family.header();
+            }
+            Err(error) => {
+                tracing::error!(family = meta.name, %error, "left out a family that cannot be written");
+                return;
+            }
+        }
+        write(self.page);
+        self.room -= series;
+        self.tally.series += series;
+    }
+
     /// Gives back room that was kept for families which must be there.
     pub(super) fn release(&mut self, reserved: usize) {
         self.room += reserved;

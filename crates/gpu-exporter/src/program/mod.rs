@@ -1,5 +1,6 @@
 //! The program from its first to its last moment: settings, logging, what was asked for, and the exit code.
 
+mod applications;
 mod batch;
 mod bind;
 mod doctor;

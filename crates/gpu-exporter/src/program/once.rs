@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use gpu_exposition::Format;
 use gpu_runtime::{Shutdown, Tasks, Terminal};
 
+use super::applications::{applications, read_once};
 use super::{Outcome, Parts, start_collector};
 use crate::page::{Encoding, PageCache, PageRequest, Subset};
 use crate::settings::Settings;
@@ -22,6 +23,7 @@ pub(super) async fn once(settings: Settings, parts: &Parts) -> anyhow::Result<Ou
     // They end with this value.
     let mut tasks = Tasks::new(shutdown.clone());
     let owners = (parts.attribution)(&settings, &mut tasks, &shutdown);
+    let applications = applications(&settings);
     let collector = start_collector(&settings, parts, owners)?;
     let deadline = Instant::now() + PATIENCE + settings.sample_interval * 2;
     let mut first_complete = None;
@@ -46,7 +48,9 @@ pub(super) async fn once(settings: Settings, parts: &Parts) -> anyhow::Result<Ou
         subset: Subset::Full,
         encoding: Encoding::Plain,
     };
-    let page = PageCache::new(settings.page).page(&snapshot, request)?;
+    let pages = PageCache::with_applications(settings.page, Arc::clone(&applications));
+    read_once(&settings.applications, &applications, &snapshot);
+    let page = pages.page(&snapshot, request)?;
     Terminal::Plain.say(String::from_utf8_lossy(page.as_ref()));
     Ok(Outcome::Done)
 }

@@ -13,6 +13,7 @@ use gpu_runtime::{Shutdown, Tasks, stop_on_signals};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::{error, info, warn};
 
+use super::applications::{Newest, WithApplications, applications, start_textfiles};
 use super::followers::Followers;
 use super::reload::{Bell, Reloader};
 use super::{Notes, Outcome, Parts, WithNotes, bind, start_collector, until};
@@ -46,13 +47,18 @@ pub(super) async fn serve(
     let notes = Notes::default();
     let mut tasks = Tasks::new(shutdown.clone());
     let owners = (parts.attribution)(&settings, &mut tasks, &shutdown);
+    let applications = applications(&settings);
+    let owners = Box::new(WithApplications::new(owners, &applications));
     let owners = WithNotes::new(owners, notes.clone());
     let collector = start_collector(&settings, parts, Box::new(owners))?;
     let _kernel_log = kernel_log(&settings, &collector, &notes);
     let newest = Arc::clone(&collector);
+    let newest: Newest = Arc::new(move || newest.snapshot());
+    let pages = PageCache::with_applications(settings.page.clone(), Arc::clone(&applications));
+    start_textfiles(&settings.applications, &applications, Arc::clone(&newest))?;
     let site = Site {
-        newest: Arc::new(move || newest.snapshot()),
-        pages: Arc::new(PageCache::new(settings.page.clone())),
+        newest,
+        pages: Arc::new(pages),
         history: Arc::new(Mutex::new(History::new(HistorySettings::default()))),
         pulse: Arc::new(Pulse::new(settings.sample_interval)),
         metrics_path: settings.metrics_path.as_str().into(),

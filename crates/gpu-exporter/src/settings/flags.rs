@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
+use super::applications::ApplicationFlags;
 use super::batch::BatchFlags;
 use super::dcgm::DcgmFlags;
 use super::duration;
@@ -182,6 +183,8 @@ pub struct Flags {
         global = true
     )]
     pub web_config_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub applications: ApplicationFlags,
     #[command(flatten)]
     pub batch: BatchFlags,
     #[command(flatten)]

@@ -1,6 +1,7 @@
 //! What the exporter is told: flags, environment and file become one checked value. A value that is wrong is refused with
 //! its name and the fix; on a reload the old value then stays.
 
+mod applications;
 mod batch;
 mod dcgm;
 pub mod duration;
@@ -9,6 +10,7 @@ mod flags;
 mod labels;
 mod sidecar;
 
+pub use applications::{ApplicationFlags, ApplicationSettings, TextfileSettings};
 pub use batch::BatchFlags;
 pub use dcgm::{DcgmFlags, WithoutMeaning};
 pub use file::{FileError, FileSettings, parse_yaml, read_text, read_yaml};
@@ -45,6 +47,7 @@ pub struct Settings {
     pub log_level: String,
     pub log_format: String,
     pub page: PageSettings,
+    pub applications: ApplicationSettings,
     /// The counters file that is part of the page's settings, to be watched.
     pub collectors: Option<PathBuf>,
     pub kubernetes: Kubernetes,
@@ -123,6 +126,7 @@ impl Settings {
                 .or_else(|| file.log_format.clone())
                 .unwrap_or_else(|| "text".to_owned()),
             page: page(flags, &file)?,
+            applications: ApplicationSettings::resolve(&flags.applications, &file)?,
             collectors: flags.collectors.clone().or_else(|| file.collectors.clone()),
             kubernetes: match flags.kubernetes.or(file.kubernetes) {
                 Some(true) => Kubernetes::On,
@@ -201,6 +205,10 @@ impl Settings {
             (
                 "pod-label-allow, node-label-allow",
                 self.api_labels != other.api_labels,
+            ),
+            (
+                "textfile-dir, textfile-max-age, application-interval, application-families, application-max-series",
+                self.applications != other.applications,
             ),
             ("nvml-library", self.nvml_library != other.nvml_library),
             ("kernel-log", self.kernel_log != other.kernel_log),

@@ -49,6 +49,11 @@ impl LabelBlock {
         }
     }
 
+    /// The labels as they stand on a page, without the braces, for lines that somebody else has rendered in part.
+    pub fn rendered(&self) -> &str {
+        &self.rendered
+    }
+
     fn has(&self, name: &str) -> bool {
         self.names.iter().any(|known| **known == *name)
     }

@@ -86,6 +86,27 @@ pub(in crate::page) const WORKFLOW_INFO: FamilyMeta<'_> = family(
     "The pod beside which the exporter runs, and the workflow that it is a step of.",
     Info,
 );
+pub(in crate::page) const APPLICATION_UP: FamilyMeta<'_> = family(
+    "gpu_exporter_application_up",
+    "Whether the pages of an application could all be taken when they were last looked at.",
+    Gauge,
+);
+pub(in crate::page) const APPLICATION_AGE: FamilyMeta<'_> = family(
+    "gpu_exporter_application_age_seconds",
+    "Time since the oldest page of an application was written or scraped.",
+    Gauge,
+)
+.with_unit("seconds");
+pub(in crate::page) const APPLICATION_DROPPED: FamilyMeta<'_> = family(
+    "gpu_exporter_application_series_dropped",
+    "Series of applications that are left out, by reason.",
+    Gauge,
+);
+pub(in crate::page) const APPLICATION_INFO: FamilyMeta<'_> = family(
+    "gpu_application_info",
+    "The GPUs of each pod whose application metrics are shown, to join with them.",
+    Info,
+);
 pub(in crate::page) const PAGE_SERIES: FamilyMeta<'_> =
     family("gpu_exporter_page_series", "Series on this page.", Gauge);
 pub(in crate::page) const FAMILIES_DROPPED: FamilyMeta<'_> = family(
@@ -116,6 +137,10 @@ pub const SELF: &[FamilyMeta<'static>] = &[
     LABELS_LEFT_OUT,
     JOB_INFO,
     WORKFLOW_INFO,
+    APPLICATION_UP,
+    APPLICATION_AGE,
+    APPLICATION_DROPPED,
+    APPLICATION_INFO,
     PAGE_SERIES,
     FAMILIES_DROPPED,
     SERIES_DROPPED,

@@ -1,0 +1,141 @@
+//! The workloads' own numbers, for the program: who reads them, and how their sources are shown beside the others.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use jiff::Timestamp;
+use tracing::error;
+
+use crate::applications::{Applications, HoldingPods, Part, Rules, SourceState, Textfiles, Way};
+use crate::collect::Attribution;
+use crate::settings::{ApplicationSettings, Settings, TextfileSettings};
+use crate::snapshot::{DeviceSnapshot, LabelSet, NodeSnapshot, SourceStatus};
+
+/// Pods that come are noticed within this time, whatever the interval.
+const LOOK: Duration = Duration::from_secs(1);
+/// A page of at most half a megabyte is parsed on it, without recursion.
+const STACK_BYTES: usize = 512 * 1024;
+
+/// Gives the newest snapshot.
+pub(super) type Newest = Arc<dyn Fn() -> Arc<NodeSnapshot> + Send + Sync>;
+
+/// Where the workloads' numbers are put.
+pub(super) fn applications(settings: &Settings) -> Arc<Applications> {
+    let settings = &settings.applications;
+    let rules = Rules::new(settings.families.clone());
+    Arc::new(Applications::new(rules, settings.max_series))
+}
+
+/// Starts to read the textfile directory, if there is one, on a thread of its own: a file system that hangs holds up nobody else.
+pub(super) fn start_textfiles(
+    settings: &ApplicationSettings,
+    applications: &Arc<Applications>,
+    newest: Newest,
+) -> anyhow::Result<()> {
+    let Some(textfiles) = settings.textfiles.clone() else {
+        return Ok(());
+    };
+    let (applications, interval) = (Arc::clone(applications), settings.interval);
+    std::thread::Builder::new()
+        .name("textfiles".to_owned())
+        .stack_size(STACK_BYTES)
+        .spawn(move || read_textfiles(&textfiles, interval, &applications, &newest))
+        .context("failed to start the thread that reads textfiles")?;
+    Ok(())
+}
+
+/// Reads the directory once.
+pub(super) fn read_once(
+    settings: &ApplicationSettings,
+    applications: &Applications,
+    snapshot: &NodeSnapshot,
+) {
+    if let Some(textfiles) = &settings.textfiles {
+        let part = reader(textfiles).read(
+            &HoldingPods::of(snapshot),
+            &applications.rules(),
+            Timestamp::now(),
+        );
+        applications.put(Way::Textfile, part);
+    }
+}
+
+fn reader(settings: &TextfileSettings) -> Textfiles {
+    Textfiles::new(
+        settings.directory.clone(),
+        settings.layout.clone(),
+        settings.max_age,
+    )
+}
+
+/// Ends with the program.
+fn read_textfiles(
+    settings: &TextfileSettings,
+    interval: Duration,
+    applications: &Applications,
+    newest: &Newest,
+) {
+    let mut textfiles = reader(settings);
+    let mut last: Option<(Instant, HoldingPods, Arc<Rules>)> = None;
+    loop {
+        let (holding, rules) = (HoldingPods::of(&newest()), applications.rules());
+        let is_due = last.as_ref().is_none_or(|(at, pods, by)| {
+            at.elapsed() >= interval || *pods != holding || !Arc::ptr_eq(by, &rules)
+        });
+        if is_due {
+            let read = AssertUnwindSafe(|| textfiles.read(&holding, &rules, Timestamp::now()));
+            let part = catch_unwind(read).unwrap_or_else(|_| {
+                error!("reading the textfiles failed in a way that it must not; starting anew");
+                textfiles = reader(settings);
+                broken()
+            });
+            applications.put(Way::Textfile, part);
+            last = Some((Instant::now(), holding, rules));
+        }
+        std::thread::sleep(LOOK.min(interval));
+    }
+}
+
+fn broken() -> Part {
+    Part {
+        source: SourceState {
+            problem: Some("the textfiles could not be read; the log says more".into()),
+            errors: [("panic", 1)].into(),
+            ..SourceState::default()
+        },
+        ..Part::default()
+    }
+}
+
+/// An attribution that reports the applications' sources beside its own.
+pub(super) struct WithApplications {
+    inner: Box<dyn Attribution>,
+    applications: Arc<Applications>,
+}
+
+impl WithApplications {
+    pub(super) fn new(inner: Box<dyn Attribution>, applications: &Arc<Applications>) -> Self {
+        Self {
+            inner,
+            applications: Arc::clone(applications),
+        }
+    }
+}
+
+impl Attribution for WithApplications {
+    fn attribute(&mut self, devices: &mut [DeviceSnapshot]) {
+        self.inner.attribute(devices);
+    }
+
+    fn status(&self) -> Vec<SourceStatus> {
+        let mut all = self.inner.status();
+        all.extend(self.applications.statuses(Instant::now()));
+        all
+    }
+
+    fn node_labels(&self) -> Option<LabelSet> {
+        self.inner.node_labels()
+    }
+}
