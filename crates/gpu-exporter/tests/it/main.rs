@@ -8,6 +8,7 @@
 
 mod allocations;
 mod answers;
+mod applications;
 mod arbitrary;
 mod auth;
 mod cache;

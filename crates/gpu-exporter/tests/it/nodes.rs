@@ -11,7 +11,7 @@ use gpu_model::Reading;
 use gpu_model::Reading::Known;
 
 #[path = "pieces.rs"]
-mod pieces;
+pub(crate) mod pieces;
 
 use pieces::{GIB, busy_link, process, totals, unattributed};
 pub(crate) use pieces::{MIB, basic, device, holder, node, slice, up};

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use gpu_nvml_double::Installed;
 use gpu_nvml_double::scenario::Scenario;
 
-use crate::exporter::{Exporter, command};
+use crate::exporter::{Exporter, command, replace};
 use crate::fake_kubelet::{Behaviour, FakeKubelet, answer, pod};
 
 /// How the machine's control groups are laid out and named.
@@ -97,6 +97,8 @@ pub(super) struct Plan {
     /// Processes of the host that are on the GPUs, and their control groups.
     pub(super) host: Vec<(u32, &'static str)>,
     pub(super) arguments: Vec<&'static str>,
+    /// Whether the program is told of the directory for textfiles.
+    with_textfiles: bool,
 }
 
 impl Plan {
@@ -107,7 +109,13 @@ impl Plan {
             shape: Shape::UnifiedSystemd,
             host: Vec::new(),
             arguments: Vec::new(),
+            with_textfiles: false,
         }
+    }
+
+    pub(super) fn with_textfiles(mut self) -> Self {
+        self.with_textfiles = true;
+        self
     }
 
     pub(super) fn pods(mut self, shape: Shape, pods: Vec<Pod>) -> Self {
@@ -129,7 +137,14 @@ impl Plan {
     pub(super) fn start(self) -> Machine {
         let root = tempfile::tempdir().unwrap();
         let path = root.path();
-        for directory in ["driver", "proc", "sys/fs/cgroup", "logs/pods", "logs/containers"] {
+        for directory in [
+            "driver",
+            "proc",
+            "sys/fs/cgroup",
+            "logs/pods",
+            "logs/containers",
+            "textfiles",
+        ] {
             fs::create_dir_all(path.join(directory)).unwrap();
         }
         let driver = Installed::into(&path.join("driver"), &self.scenario).unwrap();
@@ -179,6 +194,9 @@ impl Plan {
         command
             .args(usual.map(|(flag, value)| format!("{flag}={value}")))
             .args(&self.arguments);
+        if self.with_textfiles {
+            command.arg(format!("--textfile-dir={}", below("textfiles")));
+        }
         command
     }
 }
@@ -207,6 +225,18 @@ impl Machine {
         self.exporter
             .wait_for_page("/metrics", |answer| fits(&answer.text()))
             .text()
+    }
+
+    /// A path in the directory for textfiles, whose own directory is there.
+    pub(super) fn textfile(&self, name: &str) -> PathBuf {
+        let path = self.root.path().join("textfiles").join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        path
+    }
+
+    /// Writes a textfile as documents ask to: beside its place, then renamed.
+    pub(super) fn write_textfile(&self, name: &str, text: &str) {
+        replace(&self.textfile(name), text);
     }
 
     /// How many threads the program has.
