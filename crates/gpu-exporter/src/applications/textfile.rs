@@ -18,6 +18,7 @@ use jiff::Timestamp;
 use tracing::{debug, info, warn};
 
 use super::{Content, HoldingPods, Owner, PageStatus, Part, Rules, Sheet, SourceState, Way};
+use crate::snapshot::NodeSnapshot;
 pub use files::FileProblem;
 use files::{Directory, Opened, Print};
 
@@ -44,10 +45,23 @@ pub enum Layout {
     Whole(Owner),
 }
 
+impl Layout {
+    /// A sidecar's directory is that of the pod it stands beside.
+    pub fn of(snapshot: &NodeSnapshot) -> Self {
+        match &snapshot.workload {
+            Some(workload) => Self::Whole(Owner::Pod {
+                namespace: workload.namespace.clone(),
+                pod: workload.pod.clone(),
+                container: None,
+            }),
+            None => Self::Node,
+        }
+    }
+}
+
 /// The directory, and what is known of its files.
 pub struct Textfiles {
     directory: PathBuf,
-    layout: Layout,
     max_age: Duration,
     kept: BTreeMap<Key, Kept>,
     /// For how many turns the pods of directories have held no GPU.
@@ -75,10 +89,9 @@ struct Found {
 }
 
 impl Textfiles {
-    pub fn new(directory: PathBuf, layout: Layout, max_age: Duration) -> Self {
+    pub fn new(directory: PathBuf, max_age: Duration) -> Self {
         Self {
             directory,
-            layout,
             max_age,
             kept: BTreeMap::new(),
             unheld: BTreeMap::new(),
@@ -87,10 +100,16 @@ impl Textfiles {
     }
 
     /// Looks at the whole directory.
-    pub fn read(&mut self, holding: &HoldingPods, rules: &Arc<Rules>, now: Timestamp) -> Part {
+    pub fn read(
+        &mut self,
+        layout: &Layout,
+        holding: &HoldingPods,
+        rules: &Arc<Rules>,
+        now: Timestamp,
+    ) -> Part {
         self.kept.values_mut().for_each(|kept| kept.is_there = false);
         let mut part = Part::default();
-        match self.find(holding) {
+        match self.find(layout, holding) {
             Ok(found) => {
                 for one in found {
                     self.read_owner(&one, rules, now, &mut part);
@@ -113,16 +132,16 @@ impl Textfiles {
         part
     }
 
-    fn find(&mut self, holding: &HoldingPods) -> Result<Vec<Found>, nix::Error> {
+    fn find(&mut self, layout: &Layout, holding: &HoldingPods) -> Result<Vec<Found>, nix::Error> {
         let mut top = Directory::open(&self.directory)?;
         let entries = top.names(MOST_ENTRIES)?;
         let (files, others): (Vec<String>, Vec<String>) = entries.into_iter().partition(|name| is_page(name));
-        let owner = match &self.layout {
+        let owner = match layout {
             Layout::Node => Owner::Node,
             Layout::Whole(owner) => owner.clone(),
         };
         let mut found = Vec::new();
-        if self.layout == Layout::Node {
+        if *layout == Layout::Node {
             for name in others {
                 if let Some(one) = self.find_pod(&top, &name, holding) {
                     found.push(one);

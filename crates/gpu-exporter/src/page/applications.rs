@@ -292,7 +292,7 @@ fn named(owner: &Owner, snapshot: &NodeSnapshot) -> Result<Option<LabelBlock>, W
         container,
     } = owner
     {
-        if !holders(owner, snapshot).any(|_| true) {
+        if !is_beside(owner, snapshot) && holders(owner, snapshot).next().is_none() {
             return Ok(None);
         }
         block.push("namespace", namespace.as_str())?;
@@ -341,10 +341,20 @@ fn holders<'a>(
     snapshot.devices.iter().flat_map(of_device)
 }
 
-/// The devices that the owner holds, each part once, with the slice where it is one. All are the node's.
+/// Whether the exporter runs beside this pod, and sees its devices alone.
+fn is_beside(owner: &Owner, snapshot: &NodeSnapshot) -> bool {
+    match (owner, &snapshot.workload) {
+        (Owner::Pod { namespace, pod, .. }, Some(own)) => (&own.namespace, &own.pod) == (namespace, pod),
+        _ => false,
+    }
+}
+
+/// The devices that the owner holds, each part once, with the slice where it is one. All are the node's, and all that are seen
+/// are those of the pod that a sidecar stands beside.
 fn held<'a>(owner: &'a Owner, snapshot: &'a NodeSnapshot) -> Vec<(&'a DeviceSnapshot, Option<String>)> {
-    let Owner::Pod { container, .. } = owner else {
-        return snapshot.devices.iter().map(|device| (device, None)).collect();
+    let container = match owner {
+        Owner::Pod { container, .. } if !is_beside(owner, snapshot) => container,
+        _ => return snapshot.devices.iter().map(|device| (device, None)).collect(),
     };
     let mut held: Vec<(&DeviceSnapshot, Option<String>)> = Vec::new();
     for (device, holder) in holders(owner, snapshot) {

@@ -8,10 +8,10 @@ use anyhow::Context as _;
 use jiff::Timestamp;
 use tracing::error;
 
-use crate::applications::{Applications, HoldingPods, Part, Rules, SourceState, Textfiles, Way};
+use crate::applications::{Applications, HoldingPods, Layout, Part, Rules, SourceState, Textfiles, Way};
 use crate::collect::Attribution;
 use crate::settings::{ApplicationSettings, Settings, TextfileSettings};
-use crate::snapshot::{DeviceSnapshot, LabelSet, NodeSnapshot, SourceStatus};
+use crate::snapshot::{DeviceSnapshot, LabelSet, NodeSnapshot, SourceStatus, Workload};
 
 /// Pods that come are noticed within this time, whatever the interval.
 const LOOK: Duration = Duration::from_secs(1);
@@ -53,21 +53,14 @@ pub(super) fn read_once(
     snapshot: &NodeSnapshot,
 ) {
     if let Some(textfiles) = &settings.textfiles {
-        let part = reader(textfiles).read(
-            &HoldingPods::of(snapshot),
-            &applications.rules(),
-            Timestamp::now(),
-        );
+        let (layout, holding) = (Layout::of(snapshot), HoldingPods::of(snapshot));
+        let part = reader(textfiles).read(&layout, &holding, &applications.rules(), Timestamp::now());
         applications.put(Way::Textfile, part);
     }
 }
 
 fn reader(settings: &TextfileSettings) -> Textfiles {
-    Textfiles::new(
-        settings.directory.clone(),
-        settings.layout.clone(),
-        settings.max_age,
-    )
+    Textfiles::new(settings.directory.clone(), settings.max_age)
 }
 
 /// Ends with the program.
@@ -80,12 +73,14 @@ fn read_textfiles(
     let mut textfiles = reader(settings);
     let mut last: Option<(Instant, HoldingPods, Arc<Rules>)> = None;
     loop {
-        let (holding, rules) = (HoldingPods::of(&newest()), applications.rules());
+        let snapshot = newest();
+        let (layout, holding) = (Layout::of(&snapshot), HoldingPods::of(&snapshot));
+        let rules = applications.rules();
         let is_due = last.as_ref().is_none_or(|(at, pods, by)| {
             at.elapsed() >= interval || *pods != holding || !Arc::ptr_eq(by, &rules)
         });
         if is_due {
-            let read = AssertUnwindSafe(|| textfiles.read(&holding, &rules, Timestamp::now()));
+            let read = AssertUnwindSafe(|| textfiles.read(&layout, &holding, &rules, Timestamp::now()));
             let part = catch_unwind(read).unwrap_or_else(|_| {
                 error!("reading the textfiles failed in a way that it must not; starting anew");
                 textfiles = reader(settings);
@@ -137,5 +132,13 @@ impl Attribution for WithApplications {
 
     fn node_labels(&self) -> Option<LabelSet> {
         self.inner.node_labels()
+    }
+
+    fn workload(&self) -> Option<Arc<Workload>> {
+        self.inner.workload()
+    }
+
+    fn shows(&self, device: &DeviceSnapshot) -> bool {
+        self.inner.shows(device)
     }
 }

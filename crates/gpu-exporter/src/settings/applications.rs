@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::file::FileSettings;
 use super::{SettingsError, bounded, duration, from_file};
-use crate::applications::{Layout, NameList};
+use crate::applications::NameList;
 
 /// Prometheus scrapes about as often; a workload that writes more often is shown with its latest word.
 const INTERVAL: Duration = Duration::from_secs(15);
@@ -55,8 +55,6 @@ pub struct ApplicationSettings {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextfileSettings {
     pub directory: PathBuf,
-    /// Whose it is.
-    pub layout: Layout,
     pub max_age: Duration,
 }
 
@@ -90,7 +88,6 @@ impl ApplicationSettings {
         Ok(Self {
             textfiles: directory.map(|directory| TextfileSettings {
                 directory: directory.clone(),
-                layout: Layout::Node,
                 max_age,
             }),
             interval,

@@ -9,7 +9,7 @@ use gpu_exporter::applications::{
 };
 use gpu_exporter::page::{Encoding, PageCache, PageRequest, PageSettings, StaticLabels, Subset};
 use gpu_exporter::readings::SliceId;
-use gpu_exporter::snapshot::{DeviceSnapshot, HeldPart, NodeSnapshot};
+use gpu_exporter::snapshot::{DeviceSnapshot, HeldPart, NodeSnapshot, Workload};
 use gpu_exposition::Format;
 use gpu_model::{ContainerName, Namespace, PodName};
 use jiff::Timestamp;
@@ -448,4 +448,23 @@ fn neither_a_scrape_nor_a_new_page_allocates_for_applications() {
         }
     });
     assert_eq!((info.count_total, info.bytes_total), (0, 0));
+}
+
+#[test]
+fn in_a_sidecar_the_pod_has_what_the_exporter_sees() {
+    let mut node = node(&[&[]]);
+    node.workload = Some(Arc::new(Workload {
+        namespace: Namespace::new("ml").unwrap(),
+        pod: PodName::new("step-1").unwrap(),
+        workflow: Vec::new(),
+        labels: Arc::default(),
+    }));
+    check(
+        &node,
+        &[(pod("step-1", None), "q 1\n"), (pod("other", None), "q 2\n")],
+        &format!(
+            "gpu_application_info{{gpu=\"0\",uuid=\"{UUID_0}\",pod=\"step-1\"}} 1\n\
+             q{{pod=\"step-1\",gpu=\"0\",uuid=\"{UUID_0}\"}} 1\n"
+        ),
+    );
 }

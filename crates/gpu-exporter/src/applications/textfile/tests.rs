@@ -19,6 +19,7 @@ const MAX_AGE: Duration = Duration::from_secs(300);
 struct Scene {
     root: tempfile::TempDir,
     files: Textfiles,
+    layout: Layout,
     rules: Arc<Rules>,
 }
 
@@ -33,10 +34,11 @@ fn pod(namespace: &str, name: &str, container: Option<&str>) -> Owner {
 impl Scene {
     fn new(layout: Layout) -> Self {
         let root = tempfile::tempdir().unwrap();
-        let files = Textfiles::new(root.path().to_owned(), layout, MAX_AGE);
+        let files = Textfiles::new(root.path().to_owned(), MAX_AGE);
         Self {
             root,
             files,
+            layout,
             rules: Arc::default(),
         }
     }
@@ -54,8 +56,9 @@ impl Scene {
     fn read(&mut self) -> Part {
         let holding =
             ["trainer-0", "server"].map(|name| (Namespace::new("ml").unwrap(), PodName::new(name).unwrap()));
+        let holding = HoldingPods(holding.into());
         self.files
-            .read(&HoldingPods(holding.into()), &self.rules, Timestamp::now())
+            .read(&self.layout, &holding, &self.rules, Timestamp::now())
     }
 
     /// The files that were taken, as `owner file`, and the classes of errors so far.
@@ -225,7 +228,7 @@ fn what_did_not_change_is_not_read_again() {
 fn a_directory_that_is_missing_is_told_and_found_later() {
     let mut scene = Scene::new(Layout::Node);
     let there = scene.root.path().join("later");
-    scene.files = Textfiles::new(there.clone(), Layout::Node, MAX_AGE);
+    scene.files = Textfiles::new(there.clone(), MAX_AGE);
     let part = scene.read();
     assert!(part.source.problem.unwrap().contains("--textfile-dir"));
     fs::create_dir(there).unwrap();
