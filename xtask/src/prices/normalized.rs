@@ -24,74 +24,71 @@ pub(super) fn read(text: &str) -> Result<Vec<Line>> {
     }
     let mut read = Vec::new();
     for (number, line) in (2..).zip(lines) {
-        let fields: Vec<&str> = line.split(',').collect();
-        let [
-            cloud,
-            name,
-            region,
-            zone,
-            gpu,
-            count,
-            memory,
-            vcpus,
-            gib,
-            on_demand,
-            spot,
-            as_of,
-        ] = fields[..]
-        else {
-            bail!("line {number} has {} fields instead of 12", fields.len());
-        };
-        if OTHERS.contains(&gpu) {
-            continue;
+        let line = parse(line).with_context(|| format!("line {number} cannot be read"))?;
+        if !OTHERS.contains(&line.known.gpu.as_str()) {
+            read.push(line);
         }
-        let parsed = || -> Result<Line> {
-            let cloud = match cloud {
-                "aws" => Cloud::Aws,
-                "gcp" => Cloud::Gcp,
-                "azure" => Cloud::Azure,
-                other => bail!("`{other}` is no cloud"),
-            };
-            let point = |capacity, price: &str| -> Result<Option<PricePoint>> {
-                // An empty cell is an unknown price, not a free one.
-                if price.is_empty() {
-                    return Ok(None);
-                }
-                Ok(Some(PricePoint {
-                    cloud,
-                    instance_type: name.to_owned(),
-                    region: region.to_owned(),
-                    zone: (!zone.is_empty()).then(|| zone.to_owned()),
-                    capacity,
-                    since: None,
-                    rate: parse_usd(price)?,
-                }))
-            };
-            let points = [
-                point(CapacityType::OnDemand, on_demand)?,
-                point(CapacityType::Spot, spot)?,
-            ];
-            Ok(Line {
-                known: MachineType {
-                    cloud,
-                    name: name.to_owned(),
-                    gpu: gpu.to_owned(),
-                    gpu_thousandths: thousandths(count)?,
-                    gpu_memory_mib: if memory.is_empty() {
-                        None
-                    } else {
-                        Some(memory.parse()?)
-                    },
-                    vcpus: thousandths(vcpus)? / 1000,
-                    memory_mib: thousandths(gib)? * 128 / 125,
-                },
-                points: points.into_iter().flatten().collect(),
-                as_of: as_of.parse()?,
-            })
-        };
-        read.push(parsed().with_context(|| format!("line {number} cannot be read"))?);
     }
     Ok(read)
+}
+
+fn parse(line: &str) -> Result<Line> {
+    let fields: Vec<&str> = line.split(',').collect();
+    let [
+        cloud,
+        name,
+        region,
+        zone,
+        gpu,
+        count,
+        memory,
+        vcpus,
+        gib,
+        on_demand,
+        spot,
+        as_of,
+    ] = fields[..]
+    else {
+        bail!("it has {} fields instead of 12", fields.len());
+    };
+    let cloud = match cloud {
+        "aws" => Cloud::Aws,
+        "gcp" => Cloud::Gcp,
+        "azure" => Cloud::Azure,
+        other => bail!("`{other}` is no cloud"),
+    };
+    let mut points = Vec::new();
+    for (capacity, price) in [(CapacityType::OnDemand, on_demand), (CapacityType::Spot, spot)] {
+        // An empty cell is an unknown price, not a free one.
+        if !price.is_empty() {
+            points.push(PricePoint {
+                cloud,
+                instance_type: name.to_owned(),
+                region: region.to_owned(),
+                zone: (!zone.is_empty()).then(|| zone.to_owned()),
+                capacity,
+                since: None,
+                rate: parse_usd(price)?,
+            });
+        }
+    }
+    Ok(Line {
+        known: MachineType {
+            cloud,
+            name: name.to_owned(),
+            gpu: gpu.to_owned(),
+            gpu_thousandths: thousandths(count)?,
+            gpu_memory_mib: if memory.is_empty() {
+                None
+            } else {
+                Some(memory.parse()?)
+            },
+            vcpus: thousandths(vcpus)? / 1000,
+            memory_mib: thousandths(gib)? * 128 / 125,
+        },
+        points,
+        as_of: as_of.parse()?,
+    })
 }
 
 /// Counts are written `8`, `8.0` and `0.125`.

@@ -157,92 +157,98 @@ fn azure_retail_prices_on_demand_and_spot() {
     assert_eq!(page.next, None);
 }
 
+/// Description, unit, market, whole dollars, billionths.
+const SKUS: &[(&str, &str, &str, u8, u32)] = &[
+    (
+        "Nvidia L4 GPU running in Americas",
+        "h",
+        "OnDemand",
+        0,
+        560_000_000,
+    ),
+    (
+        "G2 Instance Core running in Americas",
+        "h",
+        "OnDemand",
+        0,
+        25_000_000,
+    ),
+    (
+        "G2 Instance Ram running in Americas",
+        "GiBy.h",
+        "OnDemand",
+        0,
+        3_000_000,
+    ),
+    (
+        "Nvidia L4 GPU attached to Spot Preemptible VMs running in Americas",
+        "h",
+        "Preemptible",
+        0,
+        200_000_000,
+    ),
+    (
+        "Spot Preemptible G2 Instance Core running in Americas",
+        "h",
+        "Preemptible",
+        0,
+        10_000_000,
+    ),
+    (
+        "Spot Preemptible G2 Instance Ram running in Americas",
+        "GiBy.h",
+        "Preemptible",
+        0,
+        1_000_000,
+    ),
+    (
+        "Nvidia L4 GPU attached to Sole Tenancy VMs running in Americas",
+        "h",
+        "OnDemand",
+        9,
+        0,
+    ),
+    (
+        "Nvidia H100 80GB GPU running in Americas",
+        "h",
+        "OnDemand",
+        9,
+        796_000_000,
+    ),
+    (
+        "A4 Nvidia B200 (1 gpu slice) running in Americas",
+        "h",
+        "OnDemand",
+        11,
+        280_000_000,
+    ),
+    (
+        "Commitment v1: Nvidia L4 GPU running in Americas",
+        "h",
+        "Commit1Yr",
+        0,
+        1,
+    ),
+];
+
+fn catalogue() -> String {
+    let skus: Vec<String> = SKUS
+        .iter()
+        .map(|(words, unit, usage, units, nanos)| {
+            format!(
+                r#"{{"name": "services/x/skus/y", "description": "{words}", "category": {{"resourceFamily": "Compute",
+                "usageType": "{usage}"}}, "serviceRegions": ["us-central1"], "pricingInfo": [{{"effectiveTime": "2026-08-01T00:00:00Z",
+                "pricingExpression": {{"usageUnit": "{unit}", "tieredRates": [{{"startUsageAmount": 0, "unitPrice": {{
+                "currencyCode": "USD", "units": "{units}", "nanos": {nanos}}}}}]}}}}]}}"#
+            )
+        })
+        .collect();
+    format!(r#"{{"skus": [{}], "nextPageToken": ""}}"#, skus.join(","))
+}
+
 #[test]
 fn google_machines_are_put_together_from_their_pieces() {
-    let sku = |words: &str, unit: &str, usage: &str, units: &str, nanos: i64| {
-        format!(
-            r#"{{"name": "services/x/skus/y", "description": "{words}", "category": {{"resourceFamily": "Compute", "resourceGroup": "GPU",
-            "usageType": "{usage}"}}, "serviceRegions": ["us-central1"], "pricingInfo": [{{"effectiveTime": "2026-08-01T00:00:00Z",
-            "pricingExpression": {{"usageUnit": "{unit}", "tieredRates": [{{"startUsageAmount": 0, "unitPrice": {{"currencyCode": "USD",
-            "units": "{units}", "nanos": {nanos}}}}}]}}}}]}}"#
-        )
-    };
-    let text = format!(
-        r#"{{"skus": [{}], "nextPageToken": ""}}"#,
-        [
-            sku(
-                "Nvidia L4 GPU running in Americas",
-                "h",
-                "OnDemand",
-                "0",
-                560_000_000
-            ),
-            sku(
-                "G2 Instance Core running in Americas",
-                "h",
-                "OnDemand",
-                "0",
-                25_000_000
-            ),
-            sku(
-                "G2 Instance Ram running in Americas",
-                "GiBy.h",
-                "OnDemand",
-                "0",
-                3_000_000
-            ),
-            sku(
-                "Nvidia L4 GPU attached to Spot Preemptible VMs running in Americas",
-                "h",
-                "Preemptible",
-                "0",
-                200_000_000
-            ),
-            sku(
-                "Spot Preemptible G2 Instance Core running in Americas",
-                "h",
-                "Preemptible",
-                "0",
-                10_000_000
-            ),
-            sku(
-                "Spot Preemptible G2 Instance Ram running in Americas",
-                "GiBy.h",
-                "Preemptible",
-                "0",
-                1_000_000
-            ),
-            sku(
-                "Nvidia L4 GPU attached to Sole Tenancy VMs running in Americas",
-                "h",
-                "OnDemand",
-                "9",
-                0
-            ),
-            sku(
-                "Nvidia H100 80GB GPU running in Americas",
-                "h",
-                "OnDemand",
-                "9",
-                796_000_000
-            ),
-            sku(
-                "A4 Nvidia B200 (1 gpu slice) running in Americas",
-                "h",
-                "OnDemand",
-                "11",
-                280_000_000
-            ),
-            sku(
-                "Commitment v1: Nvidia L4 GPU running in Americas",
-                "h",
-                "Commit1Yr",
-                "0",
-                1
-            ),
-        ]
-        .join(",")
-    );
+    let text = catalogue();
     let mut pieces = gcp_skus::Pieces::default();
     assert_eq!(pieces.read(text.as_bytes(), Limits::default()).unwrap(), None);
     let points = pieces.points(bundled_machine_types());
