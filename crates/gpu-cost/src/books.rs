@@ -69,12 +69,27 @@ pub(crate) struct ClaimBook {
     pub(crate) used: Vec<Piece>,
 }
 
-/// A measured stretch.
+/// A measured stretch, in 16 bytes: a fleet keeps millions of them until their window is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Piece {
     pub(crate) start: Moment,
-    pub(crate) end: Moment,
+    length_ms: u32,
     pub(crate) permille: u16,
+}
+
+impl Piece {
+    /// A stretch over 49 days is cut there: it is no measurement of any window that is still open.
+    fn new(span: Span, permille: u16) -> Self {
+        Self {
+            start: span.start,
+            length_ms: u32::try_from(span.milliseconds()).unwrap_or(u32::MAX),
+            permille,
+        }
+    }
+
+    pub(crate) fn end(self) -> Moment {
+        self.start.plus(i64::from(self.length_ms))
+    }
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -163,11 +178,7 @@ impl MachineBook {
                     partition: partition.clone(),
                     pod: pod.clone(),
                 };
-                let piece = Piece {
-                    start: span.start,
-                    end: span.end,
-                    permille: utilization.get(),
-                };
+                let piece = Piece::new(*span, utilization.get());
                 return insert(&mut self.claim(id)?.used, piece, MOST_SAMPLES);
             }
         }
@@ -187,7 +198,7 @@ impl MachineBook {
         self.claims.retain(|id, _| !pods.get(&id.pod).is_some_and(over));
         pods.retain(|_, pod| !over(pod));
         for claim in self.claims.values_mut() {
-            claim.used.retain(|piece| piece.end > at);
+            claim.used.retain(|piece| piece.end() > at);
         }
         self.blind.retain(|span| span.end > at);
         for gpu in self.gpus.values_mut() {

@@ -243,7 +243,7 @@ fn measure(pieces: &[Piece], span: Span) -> Measured {
     let mut done = span.start;
     let beyond = pieces.partition_point(|piece| piece.start < span.end);
     for piece in &pieces[..beyond] {
-        let seen = Span::new(piece.start.max(done), piece.end.min(span.end));
+        let seen = Span::new(piece.start.max(done), piece.end().min(span.end));
         if seen.is_empty() {
             continue;
         }

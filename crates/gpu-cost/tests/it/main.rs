@@ -3,6 +3,7 @@
 mod arbitrary;
 mod examples;
 mod fleet;
+mod focus;
 mod formats;
 mod keys;
 mod prices;
