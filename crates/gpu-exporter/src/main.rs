@@ -6,7 +6,6 @@ use clap::Parser as _;
 use gpu_exporter::program::{self, Parts};
 use gpu_exporter::settings::{Cli, Settings, Source};
 use gpu_exporter::source::DriverLoader;
-use gpu_exporter::source::nvidia::NvidiaLoader;
 
 fn main() -> ExitCode {
     let parts = Parts {
@@ -18,7 +17,7 @@ fn main() -> ExitCode {
 
 fn loaders(settings: &Settings) -> Vec<Box<dyn DriverLoader>> {
     match settings.source {
-        Source::Drivers => vec![Box::new(NvidiaLoader::new(settings.nvml_library.clone()))],
+        Source::Drivers => program::drivers(settings),
         #[cfg(feature = "sim")]
         Source::Sim => vec![Box::new(gpu_exporter::source::sim::SimLoader)],
         #[cfg(not(feature = "sim"))]

@@ -221,7 +221,7 @@ impl Cycle {
         devices.sort_by(|a, b| order(&a.identity).cmp(&order(&b.identity)));
         devices.retain(|device| self.attribution.shows(device));
         self.attribution.attribute(&mut devices);
-        let mut sources: Vec<SourceStatus> = self.rosters.iter().map(|roster| roster.status(now)).collect();
+        let mut sources = self.drivers(now);
         sources.extend(self.attribution.status());
         let version_changed = self
             .rosters
@@ -290,14 +290,27 @@ impl Cycle {
         absent.into_iter().map(shown).collect()
     }
 
-    /// Zero while somebody listens and nothing came; unknown while nobody listens.
+    /// How the drivers are doing. One that is absent, and for which there is no hardware, is left out once another answers: a
+    /// node of one vendor lacks nothing without the other's driver. Where none answers all are named.
+    fn drivers(&self, now: Instant) -> Vec<SourceStatus> {
+        let all: Vec<(SourceStatus, bool)> = self
+            .rosters
+            .iter()
+            .map(|roster| (roster.status(now), roster.is_needless()))
+            .collect();
+        let is_any_up = all.iter().any(|(status, _)| status.up);
+        all.into_iter()
+            .filter(|(_, is_needless)| !(is_any_up && *is_needless))
+            .map(|(status, _)| status)
+            .collect()
+    }
+
+    /// Zero while somebody listens and nothing came; unknown while nobody listens to this device's driver.
     fn last_fault(&self, identity: &Identity) -> Reading<u32> {
         let of = |roster: &Roster| {
             roster.with(|state| {
-                state
-                    .faults
-                    .last_of(&identity.pci_bus_id)
-                    .or(state.hears_faults.then_some(0))
+                let hears = state.hears_faults && state.has(identity);
+                state.faults.last_of(&identity.pci_bus_id).or(hears.then_some(0))
             })
         };
         self.rosters

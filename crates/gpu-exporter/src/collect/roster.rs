@@ -47,6 +47,8 @@ pub(super) struct State {
     pub(super) must_restart: bool,
     hold: Hold,
     stop: bool,
+    /// There is no such driver, and nothing on this machine that it would be for.
+    is_needless: bool,
     problem: Option<Arc<str>>,
     listed_at: Option<Instant>,
     listing_since: Option<Instant>,
@@ -102,6 +104,11 @@ impl Roster {
         self.shared.1.notify_all();
     }
 
+    /// Whether the machine can do without this driver: it is not there, and neither is hardware for it.
+    pub(super) fn is_needless(&self) -> bool {
+        self.with(|state| state.is_needless)
+    }
+
     pub(super) fn status(&self, now: Instant) -> SourceStatus {
         self.with(|state| {
             let hangs = state
@@ -145,12 +152,21 @@ impl State {
             must_restart: false,
             hold: Hold::Held,
             stop: false,
+            is_needless: false,
             problem: None,
             listed_at: None,
             listing_since: None,
             last_duration: None,
             errors: BTreeMap::new(),
         }
+    }
+
+    /// Whether the device is one of this source.
+    pub(super) fn has(&self, identity: &Identity) -> bool {
+        let is_it = |other: &Identity| other.uuid == identity.uuid;
+        self.workers.iter().any(|worker| is_it(&worker.listed.identity))
+            || self.departed.iter().any(|(departed, _)| is_it(departed))
+            || self.unopened.iter().any(|(unopened, _)| is_it(unopened))
     }
 
     /// The devices without a worker, and what is wrong with them.
@@ -333,7 +349,10 @@ impl Lister {
     }
 
     fn note(&mut self, outcome: Result<(), DriverFault>, started: Instant) {
+        let is_absent = matches!(outcome, Err(DriverFault::Absent(_)));
+        let is_needless = is_absent && !self.loader.sees_hardware();
         let mut state = self.lock();
+        state.is_needless = is_needless && state.hold == Hold::Held;
         state.listing_since = None;
         state.last_duration = Some(started.elapsed());
         self.shared.1.notify_all();
@@ -345,7 +364,11 @@ impl Lister {
         *state.errors.entry(fault.class()).or_default() += 1;
         let text = fault.to_string();
         if state.problem.as_deref() != Some(text.as_str()) {
-            warn!(source = self.loader.name(), problem = %text, "cannot list GPUs");
+            if state.is_needless {
+                info!(source = self.loader.name(), problem = %text, "found no such driver, and no GPU for it");
+            } else {
+                warn!(source = self.loader.name(), problem = %text, "cannot list GPUs");
+            }
         }
         state.problem = Some(text.into());
         state.must_restart |= fault == DriverFault::VersionChanged;

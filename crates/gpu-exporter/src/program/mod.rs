@@ -28,6 +28,8 @@ use crate::collect::{Attribution, Collector, Intervals, Surroundings};
 use crate::settings::{Cli, Command, Flags, Settings, Source};
 use crate::snapshot::Origin;
 use crate::source::DriverLoader;
+use crate::source::amd::AmdLoader;
+use crate::source::nvidia::NvidiaLoader;
 #[cfg(feature = "kubernetes-labels")]
 pub use labelled::Labelled;
 use notes::{Notes, WithNotes};
@@ -54,6 +56,14 @@ impl Default for Parts {
             attribution: ownership,
         }
     }
+}
+
+/// The drivers of all vendors, side by side: those that are not there cost a look at a directory every two seconds.
+pub fn drivers(settings: &Settings) -> Vec<Box<dyn DriverLoader>> {
+    let (sysfs, procfs) = (settings.sysfs.clone(), settings.procfs.clone());
+    let nvidia = NvidiaLoader::new(settings.nvml_library.clone()).looking_at(sysfs.clone());
+    let amd = AmdLoader::new(sysfs, procfs, ownership::sight(settings));
+    vec![Box::new(nvidia), Box::new(amd)]
 }
 
 /// How the program ended without failing.

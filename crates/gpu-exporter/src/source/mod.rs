@@ -3,6 +3,7 @@
 
 pub mod amd;
 pub mod nvidia;
+mod pci;
 #[cfg(feature = "sim")]
 pub mod sim;
 
@@ -34,6 +35,12 @@ pub trait DriverLoader: Send {
     /// The name of the source in metrics: a word of a closed set.
     fn name(&self) -> &'static str;
     fn load(&self) -> Result<Arc<dyn Driver>, DriverFault>;
+
+    /// Whether the machine has hardware for this driver. A driver that is absent without any is no problem of a machine whose
+    /// GPUs are another vendor's; one that cannot tell says yes.
+    fn sees_hardware(&self) -> bool {
+        true
+    }
 }
 
 /// A device as it was listed. A change of the layout (slices made or removed) opens it anew.

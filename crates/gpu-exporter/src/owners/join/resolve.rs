@@ -82,10 +82,44 @@ pub(super) fn find(devices: &[Device<'_>], wanted: &DeviceRef) -> Option<(usize,
         }
         DeviceRef::PciAddress(address) => {
             let at = by(&|identity| identity.vendor == Vendor::Amd && same_address(identity, address))?;
-            Some((at, Whereabouts::Whole))
+            Some((at, first_of(devices[at])))
         }
-        DeviceRef::AmdPartition(_) | DeviceRef::AmdCard { .. } | DeviceRef::Unknown { .. } => None,
+        DeviceRef::AmdPartition(number) => {
+            let name = format!("amdgpu_xcp_{number}");
+            amd_slice(devices, |slice| slice.uuid == name)
+        }
+        // The card's number is that of the whole GPU or of the partition, depending on the kernel; the render node is unique.
+        DeviceRef::AmdCard { render, .. } => {
+            let is_it = |identity: &Identity| {
+                identity.vendor == Vendor::Amd && identity.board.render == Some(*render)
+            };
+            let whole = by(&is_it).map(|at| (at, first_of(devices[at])));
+            whole.or_else(|| amd_slice(devices, |slice| slice.render == Some(*render)))
+        }
+        DeviceRef::Unknown { .. } => None,
     }
+}
+
+/// What the name of an AMD GPU itself stands for: all of it, or the first of its partitions, which has no other name.
+fn first_of(device: Device<'_>) -> Whereabouts {
+    let first = device.readings.slices.iter().min_by_key(|slice| slice.id);
+    match first {
+        None => Whereabouts::Whole,
+        // One that is missing has left its name behind; the others have names of their own.
+        Some(slice) if slice.id.gi == 0 => Whereabouts::Slice(slice.id),
+        Some(_) => Whereabouts::SomeSlice,
+    }
+}
+
+fn amd_slice(devices: &[Device<'_>], fits: impl Fn(&SliceReadings) -> bool) -> Option<(usize, Whereabouts)> {
+    let of_amd = devices
+        .iter()
+        .enumerate()
+        .filter(|(_, device)| device.identity.vendor == Vendor::Amd);
+    of_amd.into_iter().find_map(|(at, device)| {
+        let slice = device.readings.slices.iter().find(|slice| fits(slice))?;
+        Some((at, Whereabouts::Slice(slice.id)))
+    })
 }
 
 /// The one slice that fits; several that do are none.

@@ -3,6 +3,7 @@
 //! `gpu` and `slice` lines give totals, `held` lines containers, `process` lines what the driver lists. `?` is a number that
 //! failed, a missing one is unsupported.
 
+mod amd;
 mod properties;
 mod scene;
 mod slices;
@@ -329,15 +330,4 @@ fn a_device_is_found_by_every_form_of_its_id() {
         ));
         assert_eq!(scene.attribution_text(), ["ml/a/main Whole 1000 0.5"], "{id}");
     }
-    let mut amd = Scene::parse("gpu memory=1000 util=0.5");
-    amd.identity.vendor = gpu_model::Vendor::Amd;
-    let device = crate::owners::device_id::parse("0000:1b:00.0").device;
-    amd.held.push(scene::held(
-        "ml",
-        "a",
-        "main",
-        device,
-        crate::owners::Given::Alone,
-    ));
-    assert_eq!(amd.attribution_text(), ["ml/a/main Whole 1000 0.5"]);
 }

@@ -29,11 +29,20 @@ const UNLOADABLE: &str = "failed to load NVIDIA's library: install a driver for 
 /// Loads NVML from a given file or from the usual places.
 pub struct NvidiaLoader {
     library: Option<PathBuf>,
+    sysfs: Option<PathBuf>,
 }
 
 impl NvidiaLoader {
     pub fn new(library: Option<PathBuf>) -> Self {
-        Self { library }
+        Self { library, sysfs: None }
+    }
+
+    /// Looks below this root whether there is anything that the driver would be for.
+    pub fn looking_at(self, sysfs: PathBuf) -> Self {
+        Self {
+            sysfs: Some(sysfs),
+            ..self
+        }
     }
 }
 
@@ -61,6 +70,11 @@ impl DriverLoader for NvidiaLoader {
             identities: Mutex::default(),
             told: Mutex::default(),
         }))
+    }
+
+    fn sees_hardware(&self) -> bool {
+        let is_seen = |sysfs: &PathBuf| super::pci::has_display(sysfs, super::pci::NVIDIA);
+        self.sysfs.as_ref().is_none_or(is_seen)
     }
 }
 

@@ -1,0 +1,134 @@
+//! Processes that compute on a GPU, as the compute driver lists them: `class/kfd/kfd/proc/<pid>`. The device file behind it is
+//! never opened: who holds that one keeps a GPU from being divided anew.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::attribute::{names, numbered};
+use super::card::Card;
+use super::text;
+use crate::readings::{ProcessOccupancy, SliceId};
+
+/// Contexts come and go slowly; every look opens some files for each process and partition.
+const LOOK: Duration = Duration::from_secs(2);
+/// More processes than a node has on its GPUs. Those beyond are left out, and what they use then has no owner.
+const MOST_PROCESSES: usize = 1024;
+/// Queues of one process that are looked at to find out whether it uses a GPU on which it holds no memory.
+const MOST_QUEUES: usize = 64;
+
+/// A process on the GPU or on one of its partitions.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Context {
+    pub(super) pid: u32,
+    pub(super) slice: Option<SliceId>,
+    /// None where it cannot be read, which the process may have ended before.
+    pub(super) memory: Option<u64>,
+}
+
+/// The processes of one GPU.
+pub(super) struct Contexts {
+    root: PathBuf,
+    /// The compute driver's number of the GPU, or of each of its partitions.
+    targets: Vec<(u32, Option<SliceId>)>,
+    looked_at: Option<Instant>,
+    path: String,
+    /// None while the compute driver does not list processes.
+    pub(super) found: Option<Vec<Context>>,
+    pub(super) occupancy: Vec<ProcessOccupancy>,
+}
+
+impl Contexts {
+    pub(super) fn new(sysfs: &Path, card: &Card) -> Self {
+        let targets = if card.partitions.is_empty() {
+            let whole = card.node.iter().map(|node| (node.gpu_id, None));
+            whole.collect::<Vec<_>>()
+        } else {
+            let partitions = card.partitions.iter();
+            partitions
+                .map(|part| {
+                    let id = SliceId {
+                        gi: part.index,
+                        ci: 0,
+                    };
+                    (part.node.gpu_id, Some(id))
+                })
+                .collect()
+        };
+        Self {
+            root: sysfs.join("class/kfd/kfd/proc"),
+            targets: targets.into_iter().filter(|(gpu_id, _)| *gpu_id != 0).collect(),
+            looked_at: None,
+            path: String::new(),
+            found: None,
+            occupancy: Vec::new(),
+        }
+    }
+
+    /// Looks again when it is time to.
+    pub(super) fn refresh(&mut self, now: Instant) {
+        let is_fresh = |at: Instant| now.saturating_duration_since(at) < LOOK;
+        if self.targets.is_empty() || self.looked_at.is_some_and(is_fresh) {
+            return;
+        }
+        self.looked_at = Some(now);
+        self.occupancy.clear();
+        let Some(names) = names(&self.root) else {
+            self.found = None;
+            return;
+        };
+        let mut found = self.found.take().unwrap_or_default();
+        found.clear();
+        let pids = names.iter().filter_map(|name| numbered(name, ""));
+        for pid in pids.take(MOST_PROCESSES) {
+            for at in 0..self.targets.len() {
+                found.extend(self.context(pid, at));
+            }
+        }
+        self.found = Some(found);
+    }
+
+    fn context(&mut self, pid: u32, target: usize) -> Option<Context> {
+        let (gpu_id, slice) = self.targets[target];
+        let memory = match self.number(pid, format_args!("vram_{gpu_id}")) {
+            Ok(memory) => memory,
+            // The process has no context on this GPU.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
+            Err(_) => None,
+        };
+        let occupied = self.number(pid, format_args!("stats_{gpu_id}/cu_occupancy")).ok().flatten();
+        // The runtime opens every GPU that it sees: a context without memory, work and queues is nobody's.
+        if memory == Some(0) && occupied.unwrap_or(0) == 0 && !self.has_queue(pid, gpu_id) {
+            return None;
+        }
+        if let Some(compute_units) = occupied {
+            self.occupancy.push(ProcessOccupancy {
+                pid,
+                slice,
+                compute_units: compute_units as f64,
+            });
+        }
+        Some(Context { pid, slice, memory })
+    }
+
+    fn has_queue(&mut self, pid: u32, gpu_id: u32) -> bool {
+        let queues = names(&self.root.join(format!("{pid}/queues"))).unwrap_or_default();
+        queues.iter().take(MOST_QUEUES).any(|queue| {
+            let of = self.number(pid, format_args!("queues/{queue}/gpuid"));
+            of.ok().flatten() == Some(u64::from(gpu_id))
+        })
+    }
+
+    /// The number in a file of a process; none where the file has another content.
+    fn number(&mut self, pid: u32, name: std::fmt::Arguments<'_>) -> io::Result<Option<u64>> {
+        self.path.clear();
+        let root = self.root.to_str().ok_or(io::ErrorKind::InvalidFilename)?;
+        write!(self.path, "{root}/{pid}/{name}").map_err(io::Error::other)?;
+        let mut buffer = [0; 64];
+        let length = File::open(&self.path)?.read_at(&mut buffer, 0)?;
+        Ok(text::text(&buffer[..length]).and_then(|text| text.parse().ok()))
+    }
+}
