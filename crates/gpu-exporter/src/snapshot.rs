@@ -68,11 +68,11 @@ pub struct SourceStatus {
 pub struct Identity {
     pub vendor: Vendor,
     pub index: u32,
-    /// The number in the device file's name (`nvidia0`); not always the index.
+    /// The number in the device file's name (`nvidia0`, `renderD128`); not always the index.
     pub minor: Option<u32>,
     pub uuid: String,
     pub model: String,
-    /// Lower case, with the eight-digit domain of NVML: `00000000:1b:00.0`.
+    /// Lower case, with the eight-digit domain of NVML, `00000000:1b:00.0`, or the kernel's four digits, `0000:1b:00.0`.
     pub pci_bus_id: String,
     pub serial: Option<String>,
     pub vbios: Option<String>,

@@ -1,5 +1,7 @@
 //! `doctor`: looks at everything the exporter needs, one by one, and says of each whether it is well, and if not, what to do.
 
+mod amd;
+
 use std::fmt;
 use std::path::Path;
 use std::sync::mpsc;
@@ -67,7 +69,12 @@ pub(super) async fn examine(settings: Result<Settings, SettingsError>, parts: &P
     let mut findings = vec![Finding::new(Verdict::Good, "settings", "they are valid")];
     findings.extend(counters(&settings));
     findings.push(web_config(&settings));
-    findings.extend(drivers((parts.loaders)(&settings)));
+    let loaders = (parts.loaders)(&settings);
+    let reads_amd = loaders.iter().any(|loader| loader.name() == "amdgpu");
+    findings.extend(drivers(loaders));
+    if reads_amd {
+        findings.extend(amd::examine(&settings));
+    }
     if let Some(sidecar) = &settings.sidecar {
         findings.push(own_pod(sidecar));
     } else {
@@ -133,11 +140,27 @@ fn drivers(loaders: Vec<Box<dyn DriverLoader>>) -> Vec<Finding> {
         let words = "this build reads none: there will be no GPU on the page";
         return vec![Finding::new(Verdict::Poor, "drivers", words)];
     }
-    loaders.into_iter().map(driver).collect()
+    let needed: Vec<bool> = loaders.iter().map(|loader| loader.sees_hardware()).collect();
+    let mut findings: Vec<(Finding, Presence)> = loaders.into_iter().map(driver).collect();
+    let answers = findings.iter().any(|(_, presence)| *presence == Presence::Here);
+    for ((finding, presence), is_needed) in findings.iter_mut().zip(needed) {
+        if answers && !is_needed && *presence == Presence::Absent {
+            finding.verdict = Verdict::Good;
+            finding.words = "it is not needed: this machine has no GPU for it".to_owned();
+        }
+    }
+    findings.into_iter().map(|(finding, _)| finding).collect()
+}
+
+/// Whether a driver is on the machine at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Presence {
+    Here,
+    Absent,
 }
 
 /// Loads the driver and lists its devices, on a thread that is left behind should it hang.
-fn driver(loader: Box<dyn DriverLoader>) -> Finding {
+fn driver(loader: Box<dyn DriverLoader>) -> (Finding, Presence) {
     let name = format!("driver {}", loader.name());
     let (sender, listed) = mpsc::channel();
     let started = std::thread::Builder::new().spawn(move || {
@@ -146,26 +169,30 @@ fn driver(loader: Box<dyn DriverLoader>) -> Finding {
         let _ = sender.send(outcome.map(|devices| devices.len()));
     });
     if let Err(error) = started {
-        return Finding::new(Verdict::Bad, name, format!("no thread could be started: {error}"));
+        let words = format!("no thread could be started: {error}");
+        return (Finding::new(Verdict::Bad, name, words), Presence::Here);
     }
-    match listed.recv_timeout(PATIENCE) {
+    let finding = match listed.recv_timeout(PATIENCE) {
         Ok(Ok(0)) => {
             let words =
                 "it answers and lists no GPU; does the container see the devices (NVIDIA_VISIBLE_DEVICES)?";
             Finding::new(Verdict::Poor, name, words)
         }
         Ok(Ok(count)) => Finding::new(Verdict::Good, name, format!("it answers and lists {count} GPUs")),
-        Ok(Err(DriverFault::Absent(words))) => Finding::new(Verdict::Bad, name, words),
+        Ok(Err(DriverFault::Absent(words))) => {
+            return (Finding::new(Verdict::Bad, name, words), Presence::Absent);
+        }
         Ok(Err(fault)) => Finding::new(
             Verdict::Bad,
             name,
             format!("{fault}; restart the exporter, and look at the kernel's log if that does not help"),
         ),
         Err(_) => {
-            let words = "it does not answer; a GPU may hang: look at the kernel's log for `NVRM`";
+            let words = "it does not answer; a GPU may hang: look at the kernel's log for `NVRM` or `amdgpu`";
             Finding::new(Verdict::Bad, name, words)
         }
-    }
+    };
+    (finding, Presence::Here)
 }
 
 fn processes(settings: &Settings) -> Finding {

@@ -18,6 +18,7 @@ mod sidecar;
 mod systemd;
 mod until;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -60,10 +61,20 @@ impl Default for Parts {
 
 /// The drivers of all vendors, side by side: those that are not there cost a look at a directory every two seconds.
 pub fn drivers(settings: &Settings) -> Vec<Box<dyn DriverLoader>> {
-    let (sysfs, procfs) = (settings.sysfs.clone(), settings.procfs.clone());
+    let (sysfs, procfs) = (devices_root(settings), settings.procfs.clone());
     let nvidia = NvidiaLoader::new(settings.nvml_library.clone()).looking_at(sysfs.clone());
     let amd = AmdLoader::new(sysfs, procfs, ownership::sight(settings));
     vec![Box::new(nvidia), Box::new(amd)]
+}
+
+/// Where the machine's devices are. A root with nothing but control groups is what a pod is given of the host, and devices are
+/// in every container's own `/sys`.
+fn devices_root(settings: &Settings) -> PathBuf {
+    let has = |name: &str| settings.sysfs.join(name).is_dir();
+    match has("fs") && !has("devices") {
+        true => PathBuf::from("/sys"),
+        false => settings.sysfs.clone(),
+    }
 }
 
 /// How the program ended without failing.

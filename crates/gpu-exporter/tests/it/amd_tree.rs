@@ -131,6 +131,11 @@ impl Tree {
         fs::write(self.device(gpu).join(name), content).unwrap();
     }
 
+    /// Puts a device back that was taken from the bus.
+    pub(crate) fn replug(&self, gpu: &Gpu) {
+        self.link_device(gpu);
+    }
+
     /// Takes a device from the bus.
     pub(crate) fn unplug(&self, gpu: &Gpu) {
         let link = format!("module/amdgpu/drivers/pci:amdgpu/{}", gpu.address);
@@ -143,7 +148,11 @@ impl Tree {
         let process = self.procfs.join(pid.to_string());
         fs::create_dir_all(process.join("fd")).unwrap();
         fs::create_dir_all(process.join("fdinfo")).unwrap();
-        symlink(format!("/dev/dri/renderD{render}"), process.join(format!("fd/{file}"))).unwrap();
+        symlink(
+            format!("/dev/dri/renderD{render}"),
+            process.join(format!("fd/{file}")),
+        )
+        .unwrap();
         fs::write(process.join(format!("fdinfo/{file}")), fdinfo).unwrap();
     }
 
@@ -177,7 +186,11 @@ impl Tree {
         for (name, text) in &gpu.files {
             self.write("sys", &format!("{place}/{name}"), text);
         }
-        self.write("sys", &format!("{place}/unique_id"), &format!("{:016x}\n", gpu.unique_id));
+        self.write(
+            "sys",
+            &format!("{place}/unique_id"),
+            &format!("{:016x}\n", gpu.unique_id),
+        );
         let uevent = format!("DRIVER=amdgpu\nPCI_SLOT_NAME={address}\n");
         self.write("sys", &format!("{place}/uevent"), &uevent);
         self.write("sys", &format!("{place}/vendor"), "0x1002\n");
@@ -192,18 +205,31 @@ impl Tree {
         }
         self.dir(&format!("{place}/drm/card{card}"));
         self.dir(&format!("{place}/drm/renderD{render}"));
+        self.link_device(gpu);
         self.link(
-            &format!("module/amdgpu/drivers/pci:amdgpu/{address}"),
-            &format!("../../../../{place}"),
+            &format!("bus/pci/devices/{address}"),
+            &format!("../../../{place}"),
         );
-        self.link(&format!("bus/pci/devices/{address}"), &format!("../../../{place}"));
-        self.link(&format!("class/drm/card{card}"), &format!("../../{place}/drm/card{card}"));
         self.link(&format!("{place}/drm/card{card}/device"), "../..");
         // Connectors stand beside the cards.
         self.dir(&format!("{place}/drm/card{card}/card{card}-DP-1"));
         self.link(
             &format!("class/drm/card{card}-DP-1"),
             &format!("../../{place}/drm/card{card}/card{card}-DP-1"),
+        );
+    }
+
+    /// What makes a device the driver's.
+    fn link_device(&self, gpu: &Gpu) {
+        let (address, card) = (&gpu.address, gpu.card);
+        let place = format!("devices/pci0000:00/{address}");
+        self.link(
+            &format!("module/amdgpu/drivers/pci:amdgpu/{address}"),
+            &format!("../../../../{place}"),
+        );
+        self.link(
+            &format!("class/drm/card{card}"),
+            &format!("../../{place}/drm/card{card}"),
         );
     }
 
@@ -219,17 +245,32 @@ impl Tree {
                 ("unique_id", gpu.unique_id),
             ];
             let properties = gpu.node.iter().chain(&place);
-            let text: String = properties.map(|(name, value)| format!("{name} {value}\n")).collect();
+            let text: String = properties
+                .map(|(name, value)| format!("{name} {value}\n"))
+                .collect();
             self.write("sys", &format!("{node}/properties"), &text);
-            self.write("sys", &format!("{node}/gpu_id"), &format!("{}\n", gpu.gpu_id(partition)));
-            let bank = format!("heap_type 1\nsize_in_bytes {}\nflags 0\nwidth 8192\n", gpu.memory.total);
+            self.write(
+                "sys",
+                &format!("{node}/gpu_id"),
+                &format!("{}\n", gpu.gpu_id(partition)),
+            );
+            let bank = format!(
+                "heap_type 1\nsize_in_bytes {}\nflags 0\nwidth 8192\n",
+                gpu.memory.total
+            );
             self.write("sys", &format!("{node}/mem_banks/0/properties"), &bank);
             if let Some(used) = gpu.memory.used {
-                self.write("sys", &format!("{node}/mem_banks/0/used_memory"), &format!("{used}\n"));
+                self.write(
+                    "sys",
+                    &format!("{node}/mem_banks/0/used_memory"),
+                    &format!("{used}\n"),
+                );
             }
             if partition > 0 {
                 let number = render - 128;
-                self.dir(&format!("devices/platform/amdgpu_xcp_{number}/drm/renderD{render}"));
+                self.dir(&format!(
+                    "devices/platform/amdgpu_xcp_{number}/drm/renderD{render}"
+                ));
             }
             *next += 1;
         }
@@ -239,7 +280,11 @@ impl Tree {
             for (number, other) in all.iter().enumerate() {
                 if other.address != gpu.address {
                     let link = format!("class/kfd/kfd/topology/nodes/{first}/io_links/{number}/properties");
-                    self.write("sys", &link, &format!("type 11\nnode_from {first}\nnode_to {to}\nweight 15\n"));
+                    self.write(
+                        "sys",
+                        &link,
+                        &format!("type 11\nnode_from {first}\nnode_to {to}\nweight 15\n"),
+                    );
                 }
                 to += other.partitions;
             }
@@ -257,7 +302,11 @@ impl Tree {
                 let units = if is_own { process.compute_units } else { 0 };
                 self.write("sys", &format!("{root}/vram_{gpu_id}"), &format!("{memory}\n"));
                 self.write("sys", &format!("{root}/sdma_{gpu_id}"), "0\n");
-                self.write("sys", &format!("{root}/stats_{gpu_id}/cu_occupancy"), &format!("{units}\n"));
+                self.write(
+                    "sys",
+                    &format!("{root}/stats_{gpu_id}/cu_occupancy"),
+                    &format!("{units}\n"),
+                );
                 if is_own {
                     self.write("sys", &format!("{root}/queues/0/gpuid"), &format!("{gpu_id}\n"));
                 }

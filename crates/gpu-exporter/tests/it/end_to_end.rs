@@ -1,6 +1,7 @@
 //! The real program on whole machines: the double of NVIDIA's library, a kubelet's socket, a `/proc` and control groups in
 //! the shapes of real nodes. What is on its pages, and that they are served whatever happens.
 
+mod amd;
 mod applications;
 mod growth;
 mod lifecycle;

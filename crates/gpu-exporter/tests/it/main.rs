@@ -7,6 +7,8 @@
 )]
 
 mod allocations;
+mod amd;
+mod amd_tree;
 mod answers;
 mod applications;
 mod arbitrary;

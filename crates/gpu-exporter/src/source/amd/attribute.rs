@@ -152,9 +152,12 @@ fn trouble(error: &io::Error) -> Trouble {
         return Trouble::Failed("io");
     };
     match errno {
-        Errno::ENOENT | Errno::ENOTDIR | Errno::EOPNOTSUPP | Errno::ENOSYS | Errno::EINVAL | Errno::ENODATA => {
-            Trouble::Unsupported
-        }
+        Errno::ENOENT
+        | Errno::ENOTDIR
+        | Errno::EOPNOTSUPP
+        | Errno::ENOSYS
+        | Errno::EINVAL
+        | Errno::ENODATA => Trouble::Unsupported,
         Errno::ENODEV | Errno::ENXIO => Trouble::Gone,
         // The management unit is with somebody else, or the device is being reset.
         Errno::EBUSY | Errno::EAGAIN => Trouble::Failed("busy"),

@@ -81,7 +81,9 @@ impl Card {
         let mut layout = vec![
             self.profile(),
             self.found.directory.display().to_string(),
-            self.hwmon.as_ref().map_or_else(String::new, |path| path.display().to_string()),
+            self.hwmon
+                .as_ref()
+                .map_or_else(String::new, |path| path.display().to_string()),
         ];
         let parts = self.partitions.iter();
         layout.extend(parts.map(|part| format!("{} {} {}", part.index, part.name, part.node.gpu_id)));
@@ -104,7 +106,10 @@ impl Card {
             serial: text("serial_number"),
             vbios: text("vbios_version"),
             driver_version: driver_version.to_owned(),
-            architecture: self.node.as_ref().and_then(|node| models::architecture(node.gfx?)),
+            architecture: self
+                .node
+                .as_ref()
+                .and_then(|node| models::architecture(node.gfx?)),
             board: Board {
                 card: self.found.card,
                 render: self.found.render,
@@ -196,6 +201,3 @@ fn indices(nodes: &[&Node]) -> Vec<u32> {
     }
     (0..).zip(nodes).map(|(index, _)| index).collect()
 }
-
-#[cfg(test)]
-mod tests;

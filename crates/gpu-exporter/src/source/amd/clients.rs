@@ -131,13 +131,16 @@ impl Search {
                     share(before?, (busy, now))
                 });
                 let render = self.render(*pid, *file);
-                add(&mut clients, Client {
-                    address: shown.address,
-                    pid: *pid,
-                    render,
-                    memory: shown.memory,
-                    utilization,
-                });
+                add(
+                    &mut clients,
+                    Client {
+                        address: shown.address,
+                        pid: *pid,
+                        render,
+                        memory: shown.memory,
+                        utilization,
+                    },
+                );
             }
         }
         self.holders = holders;
@@ -238,7 +241,9 @@ fn shown(text: &str) -> Option<Shown> {
     }
     let place: text::PciAddress = info.pdev?.parse().ok()?;
     // The other engines do not count as the GPU's own time.
-    let busy = ["gfx", "compute"].iter().filter_map(|name| info.engine(name)?.busy_nanoseconds);
+    let busy = ["gfx", "compute"]
+        .iter()
+        .filter_map(|name| info.engine(name)?.busy_nanoseconds);
     Some(Shown {
         address: place.to_string(),
         id: info.client_id,

@@ -117,6 +117,3 @@ fn address(text: &str) -> Option<String> {
     let place: PciAddress = text.parse().ok()?;
     Some(place.to_string())
 }
-
-#[cfg(test)]
-mod tests;

@@ -22,7 +22,7 @@ use super::growth::Unwrapped;
 use super::processes::ProcessReader;
 use super::sensors::{Inputs, Sensors, scaled};
 use super::slices::{Limits, SliceReader};
-use super::tables::{self, ENERGY_UNIT_JOULES, Metrics, TableError};
+use super::tables::{self, ENERGY_STEPS_A_JOULE, Metrics, TableError};
 use super::throttle::Throttling;
 use crate::readings::{DeviceReadings, Field, Values};
 use crate::source::{DeviceReader, DriverFault};
@@ -182,8 +182,12 @@ impl FastReader {
                     warn!(device = %self.address, problem = %error, "cannot use the firmware's table of a GPU, or not all of it");
                 }
                 match error {
-                    TableError::Truncated { partial, .. } | TableError::UnknownType { partial, .. } => Some(*partial),
-                    TableError::Empty | TableError::ShorterThanHeader { .. } | TableError::UnknownVersion { .. } => None,
+                    TableError::Truncated { partial, .. } | TableError::UnknownType { partial, .. } => {
+                        Some(*partial)
+                    }
+                    TableError::Empty
+                    | TableError::ShorterThanHeader { .. }
+                    | TableError::UnknownVersion { .. } => None,
                 }
             }
         }
@@ -210,7 +214,11 @@ impl FastReader {
         let joules = table.energy_joules.or_else(|| self.joules(table));
         put(into, Field::Energy, awake(joules));
         if self.slices.is_empty() {
-            fill::parts(&mut into.parts, crate::readings::PartField::GraphicsClock, several(&table.gfx_clock_hertz));
+            fill::parts(
+                &mut into.parts,
+                crate::readings::PartField::GraphicsClock,
+                several(&table.gfx_clock_hertz),
+            );
             for engines in [&table.whole, &table.partitions[0]] {
                 fill::engines(engines, &mut into.parts);
             }
@@ -231,19 +239,27 @@ impl FastReader {
             Ok(short) if is_short => self.energy.take(short),
             _ => raw,
         };
-        Some(raw as f64 * ENERGY_UNIT_JOULES)
+        Some(raw as f64 / ENERGY_STEPS_A_JOULE as f64)
     }
 
     fn read_activity(&mut self, table: Option<&Metrics>, into: &mut DeviceReadings) {
         let buffer = self.buffer.as_mut_slice();
         let questions = [
-            (Field::Utilization, &mut self.files.busy, table.and_then(|table| table.gfx_busy_ratio)),
+            (
+                Field::Utilization,
+                &mut self.files.busy,
+                table.and_then(|table| table.gfx_busy_ratio),
+            ),
             (
                 Field::MemoryBandwidthUtilization,
                 &mut self.files.memory_busy,
                 table.and_then(|table| table.memory_busy_ratio),
             ),
-            (Field::MediaUtilization, &mut self.files.video_busy, into.values.known(Field::MediaUtilization)),
+            (
+                Field::MediaUtilization,
+                &mut self.files.video_busy,
+                into.values.known(Field::MediaUtilization),
+            ),
         ];
         for (field, attribute, of_table) in questions {
             let reading = match (attribute.integer(buffer), of_table) {

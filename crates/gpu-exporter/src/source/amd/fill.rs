@@ -19,7 +19,10 @@ pub(super) fn awake(value: Option<f64>) -> Option<f64> {
 }
 
 /// Counts in whole units; those beyond 2^53 are refused at the door.
-#[expect(clippy::cast_precision_loss, reason = "the range of the field refuses what a double cannot hold")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "the range of the field refuses what a double cannot hold"
+)]
 pub(super) fn whole(value: Option<u64>) -> Option<f64> {
     value.map(|value| value as f64)
 }
@@ -35,14 +38,34 @@ pub(super) fn fill(table: &Metrics, into: &mut DeviceReadings) {
 
 fn activity(table: &Metrics, into: &mut DeviceReadings) {
     put(into, Field::MediaUtilization, table.media_busy_ratio);
-    put(into, Field::UtilizationAccumulated, whole(table.gfx_activity_accumulator));
-    put(into, Field::MemoryUtilizationAccumulated, whole(table.memory_activity_accumulator));
-    put(into, Field::MemoryBandwidthMax, awake(table.memory_bandwidth_limit_bytes_per_second));
+    put(
+        into,
+        Field::UtilizationAccumulated,
+        whole(table.gfx_activity_accumulator),
+    );
+    put(
+        into,
+        Field::MemoryUtilizationAccumulated,
+        whole(table.memory_activity_accumulator),
+    );
+    put(
+        into,
+        Field::MemoryBandwidthMax,
+        awake(table.memory_bandwidth_limit_bytes_per_second),
+    );
     put(into, Field::LimitTicks, whole(table.accumulation_counter));
     put(into, Field::LimitTicksProchot, whole(table.residency.prochot));
     put(into, Field::LimitTicksPower, whole(table.residency.package_power));
-    put(into, Field::LimitTicksThermal, whole(table.residency.socket_thermal));
-    put(into, Field::LimitTicksRegulator, whole(table.residency.vr_thermal));
+    put(
+        into,
+        Field::LimitTicksThermal,
+        whole(table.residency.socket_thermal),
+    );
+    put(
+        into,
+        Field::LimitTicksRegulator,
+        whole(table.residency.vr_thermal),
+    );
     put(into, Field::LimitTicksMemory, whole(table.residency.hbm_thermal));
 }
 
@@ -50,9 +73,17 @@ fn heat_and_power(table: &Metrics, into: &mut DeviceReadings) {
     put(into, Field::EdgeTemperature, awake(table.edge_celsius));
     put(into, Field::HotspotTemperature, awake(table.hotspot_celsius));
     put(into, Field::MemoryTemperature, awake(table.memory_celsius));
-    put(into, Field::GraphicsRegulatorTemperature, awake(table.vr_gfx_celsius));
+    put(
+        into,
+        Field::GraphicsRegulatorTemperature,
+        awake(table.vr_gfx_celsius),
+    );
     put(into, Field::SocRegulatorTemperature, awake(table.vr_soc_celsius));
-    put(into, Field::MemoryRegulatorTemperature, awake(table.vr_memory_celsius));
+    put(
+        into,
+        Field::MemoryRegulatorTemperature,
+        awake(table.vr_memory_celsius),
+    );
     for (index, celsius) in (0..).zip(table.hbm_celsius) {
         part(into, PartField::StackTemperature, index, awake(celsius));
     }
@@ -97,19 +128,41 @@ fn bus(table: &Metrics, into: &mut DeviceReadings) {
     put(into, Field::PcieLinkSpeed, speed);
     put(into, Field::PcieLinkGeneration, speed.and_then(generation));
     put(into, Field::PcieBandwidth, table.pcie_bytes_per_second);
-    put(into, Field::PcieBandwidthAccumulated, whole(table.pcie_bandwidth_accumulator));
+    put(
+        into,
+        Field::PcieBandwidthAccumulated,
+        whole(table.pcie_bandwidth_accumulator),
+    );
     put(into, Field::PcieReplays, whole(table.pcie_replay_count));
-    put(into, Field::PcieReplayRollovers, whole(table.pcie_replay_rollover_count));
-    put(into, Field::PcieRecoveries, whole(table.pcie_l0_to_recovery_count));
-    put(into, Field::PcieOtherEndRecoveries, whole(table.pcie_other_end_recovery_count));
+    put(
+        into,
+        Field::PcieReplayRollovers,
+        whole(table.pcie_replay_rollover_count),
+    );
+    put(
+        into,
+        Field::PcieRecoveries,
+        whole(table.pcie_l0_to_recovery_count),
+    );
+    put(
+        into,
+        Field::PcieOtherEndRecoveries,
+        whole(table.pcie_other_end_recovery_count),
+    );
     put(into, Field::PcieNaksSent, whole(table.pcie_nak_sent_count));
-    put(into, Field::PcieNaksReceived, whole(table.pcie_nak_received_count));
+    put(
+        into,
+        Field::PcieNaksReceived,
+        whole(table.pcie_nak_received_count),
+    );
 }
 
 /// The bus generation of a lane's speed.
 pub(super) fn generation(transfers: f64) -> Option<f64> {
     let generations = [2.5e9, 5e9, 8e9, 16e9, 32e9, 64e9, 128e9];
-    let at = generations.iter().position(|speed| (transfers - speed).abs() < 0.01 * speed)?;
+    let at = generations
+        .iter()
+        .position(|speed| (transfers - speed).abs() < 0.01 * speed)?;
     Some((at + 1) as f64)
 }
 
@@ -168,9 +221,18 @@ pub(super) fn engines(engines: &Engines, into: &mut Parts) {
     parts(into, PartField::JpegBusy, &engines.jpeg_busy_ratio);
     let counted = [
         (PartField::GraphicsBusyAccumulated, &engines.gfx_busy_accumulator),
-        (PartField::BelowLimitTicksPower, &engines.below_host_limit_power_accumulator),
-        (PartField::BelowLimitTicksThermal, &engines.below_host_limit_thermal_accumulator),
-        (PartField::LowUtilizationTicks, &engines.low_utilization_accumulator),
+        (
+            PartField::BelowLimitTicksPower,
+            &engines.below_host_limit_power_accumulator,
+        ),
+        (
+            PartField::BelowLimitTicksThermal,
+            &engines.below_host_limit_thermal_accumulator,
+        ),
+        (
+            PartField::LowUtilizationTicks,
+            &engines.low_utilization_accumulator,
+        ),
     ];
     for (field, values) in counted {
         counts(into, field, values);

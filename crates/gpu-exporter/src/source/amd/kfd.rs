@@ -36,6 +36,8 @@ pub(super) struct Contexts {
     targets: Vec<(u32, Option<SliceId>)>,
     looked_at: Option<Instant>,
     path: String,
+    /// The GPUs on which the process at hand has queues, once they were looked at.
+    queues: Option<Vec<u64>>,
     /// None while the compute driver does not list processes.
     pub(super) found: Option<Vec<Context>>,
     pub(super) occupancy: Vec<ProcessOccupancy>,
@@ -63,6 +65,7 @@ impl Contexts {
             targets: targets.into_iter().filter(|(gpu_id, _)| *gpu_id != 0).collect(),
             looked_at: None,
             path: String::new(),
+            queues: None,
             found: None,
             occupancy: Vec::new(),
         }
@@ -84,6 +87,7 @@ impl Contexts {
         found.clear();
         let pids = names.iter().filter_map(|name| numbered(name, ""));
         for pid in pids.take(MOST_PROCESSES) {
+            self.queues = None;
             for at in 0..self.targets.len() {
                 found.extend(self.context(pid, at));
             }
@@ -99,12 +103,12 @@ impl Contexts {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
             Err(_) => None,
         };
-        let occupied = self.number(pid, format_args!("stats_{gpu_id}/cu_occupancy")).ok().flatten();
-        // The runtime opens every GPU that it sees: a context without memory, work and queues is nobody's.
-        if memory == Some(0) && occupied.unwrap_or(0) == 0 && !self.has_queue(pid, gpu_id) {
+        // The runtime opens every GPU that it sees: a context without memory and queues is of nobody's use.
+        if memory == Some(0) && !self.has_queue(pid, gpu_id) {
             return None;
         }
-        if let Some(compute_units) = occupied {
+        let occupied = self.number(pid, format_args!("stats_{gpu_id}/cu_occupancy"));
+        if let Ok(Some(compute_units)) = occupied {
             self.occupancy.push(ProcessOccupancy {
                 pid,
                 slice,
@@ -114,12 +118,20 @@ impl Contexts {
         Some(Context { pid, slice, memory })
     }
 
+    /// Whether the process has a queue on the GPU. Its queues are looked at once, for all partitions.
     fn has_queue(&mut self, pid: u32, gpu_id: u32) -> bool {
-        let queues = names(&self.root.join(format!("{pid}/queues"))).unwrap_or_default();
-        queues.iter().take(MOST_QUEUES).any(|queue| {
-            let of = self.number(pid, format_args!("queues/{queue}/gpuid"));
-            of.ok().flatten() == Some(u64::from(gpu_id))
-        })
+        if self.queues.is_none() {
+            let names = names(&self.root.join(format!("{pid}/queues"))).unwrap_or_default();
+            let queues = names.iter().take(MOST_QUEUES);
+            let of = |queue: &String| {
+                self.number(pid, format_args!("queues/{queue}/gpuid"))
+                    .ok()
+                    .flatten()
+            };
+            self.queues = Some(queues.filter_map(of).collect());
+        }
+        let queues = self.queues.as_deref().unwrap_or_default();
+        queues.contains(&u64::from(gpu_id))
     }
 
     /// The number in a file of a process; none where the file has another content.

@@ -37,7 +37,8 @@ use processes::ProcessReader;
 use slow::SlowReader;
 use topology::Topology;
 
-const NO_DRIVER: &str = "found no amdgpu driver: load the kernel module, or mount the host's /sys and name it with --path.sysfs";
+const NO_DRIVER: &str =
+    "found no amdgpu driver: load the kernel module, or mount the host's /sys and name it with --path.sysfs";
 
 /// Finds the driver under the roots of the settings.
 pub struct AmdLoader {
@@ -113,7 +114,10 @@ impl Driver for AmdDriver {
         let mut state = self.lock();
         state.topology = Topology::read(&self.sysfs, &state.topology);
         let topology = Arc::clone(&state.topology);
-        let cards: Vec<Card> = found.into_iter().map(|found| Card::new(found, &topology)).collect();
+        let cards: Vec<Card> = found
+            .into_iter()
+            .map(|found| Card::new(found, &topology))
+            .collect();
         let uuids = uuids(&cards);
         let mut known = BTreeMap::new();
         let mut listed = Vec::with_capacity(cards.len());

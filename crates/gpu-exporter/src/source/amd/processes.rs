@@ -45,11 +45,15 @@ impl ProcessReader {
         let mut list = std::mem::take(&mut into.processes).known().unwrap_or_default();
         list.clear();
         let computing = self.contexts.found.as_deref();
-        list.extend(computing.unwrap_or_default().iter().map(|context| ProcessReading {
-            pid: context.pid,
-            slice: context.slice,
-            memory_bytes: context.memory.map_or(Reading::Failed, |bytes| Reading::Known(bytes as f64)),
-            utilization: Reading::Unsupported,
+        list.extend(computing.unwrap_or_default().iter().map(|context| {
+            ProcessReading {
+                pid: context.pid,
+                slice: context.slice,
+                memory_bytes: context
+                    .memory
+                    .map_or(Reading::Failed, |bytes| Reading::Known(bytes as f64)),
+                utilization: Reading::Unsupported,
+            }
         }));
         for client in clients.iter().flat_map(|clients| clients.iter()) {
             if client.address == self.address {

@@ -40,10 +40,19 @@ impl Limits {
             None => &engines.below_host_limit_accumulator,
         };
         let kinds = [
-            (PartField::BelowLimitSharePower, &engines.below_host_limit_power_accumulator),
-            (PartField::BelowLimitShareThermal, &engines.below_host_limit_thermal_accumulator),
+            (
+                PartField::BelowLimitSharePower,
+                &engines.below_host_limit_power_accumulator,
+            ),
+            (
+                PartField::BelowLimitShareThermal,
+                &engines.below_host_limit_thermal_accumulator,
+            ),
             (PartField::BelowLimitShareTotal, total),
-            (PartField::LowUtilizationShare, &engines.low_utilization_accumulator),
+            (
+                PartField::LowUtilizationShare,
+                &engines.low_utilization_accumulator,
+            ),
         ];
         for (held, (field, counters)) in self.0.iter_mut().zip(kinds) {
             for (index, (held, counter)) in (0..).zip(held.iter_mut().zip(counters)) {
@@ -106,7 +115,11 @@ impl SliceReader {
                 set(Field::GraphicsClock, Reading::Known(clock));
                 set(Field::SmClock, Reading::Known(clock));
             }
-            fill::parts(&mut shown.parts, PartField::GraphicsClock, slice.of_dies(&table.gfx_clock_hertz));
+            fill::parts(
+                &mut shown.parts,
+                PartField::GraphicsClock,
+                slice.of_dies(&table.gfx_clock_hertz),
+            );
             fill::engines(&engines, &mut shown.parts);
             slice.limits.update(&engines, ticks, &mut shown.parts);
         }

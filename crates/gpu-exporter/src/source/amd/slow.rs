@@ -21,12 +21,42 @@ const LARGEST_PAGE_LIST: usize = 256 * 1024;
 
 /// The files with the steps of each clock, and the fields for now, lowest and highest.
 const CLOCKS: [(&str, Field, Field, Field); 6] = [
-    ("pp_dpm_sclk", Field::GraphicsClock, Field::GraphicsClockMin, Field::GraphicsClockMax),
-    ("pp_dpm_mclk", Field::MemoryClock, Field::MemoryClockMin, Field::MemoryClockMax),
-    ("pp_dpm_socclk", Field::SocClock, Field::SocClockMin, Field::SocClockMax),
-    ("pp_dpm_fclk", Field::FabricClock, Field::FabricClockMin, Field::FabricClockMax),
-    ("pp_dpm_vclk", Field::VideoClock, Field::VideoClockMin, Field::VideoClockMax),
-    ("pp_dpm_dclk", Field::DecoderClock, Field::DecoderClockMin, Field::DecoderClockMax),
+    (
+        "pp_dpm_sclk",
+        Field::GraphicsClock,
+        Field::GraphicsClockMin,
+        Field::GraphicsClockMax,
+    ),
+    (
+        "pp_dpm_mclk",
+        Field::MemoryClock,
+        Field::MemoryClockMin,
+        Field::MemoryClockMax,
+    ),
+    (
+        "pp_dpm_socclk",
+        Field::SocClock,
+        Field::SocClockMin,
+        Field::SocClockMax,
+    ),
+    (
+        "pp_dpm_fclk",
+        Field::FabricClock,
+        Field::FabricClockMin,
+        Field::FabricClockMax,
+    ),
+    (
+        "pp_dpm_vclk",
+        Field::VideoClock,
+        Field::VideoClockMin,
+        Field::VideoClockMax,
+    ),
+    (
+        "pp_dpm_dclk",
+        Field::DecoderClock,
+        Field::DecoderClockMin,
+        Field::DecoderClockMax,
+    ),
 ];
 
 pub(super) struct SlowReader {
@@ -53,7 +83,9 @@ impl SlowReader {
 
     /// What a file of the device says.
     fn ask<T>(&mut self, name: &str, parse: impl FnOnce(&str) -> Option<T>) -> Result<T, Trouble> {
-        let text = Attribute::open(&self.directory.join(name)).text(self.buffer.as_mut_slice())?.to_owned();
+        let text = Attribute::open(&self.directory.join(name))
+            .text(self.buffer.as_mut_slice())?
+            .to_owned();
         match text.is_empty() {
             true => Err(Trouble::Unsupported),
             false => parse(&text).ok_or(MALFORMED),
@@ -138,8 +170,16 @@ impl SlowReader {
 
     fn read_bus(&mut self, into: &mut DeviceReadings) {
         let speeds = [
-            ("current_link_speed", Field::PcieLinkSpeed, Field::PcieLinkGeneration),
-            ("max_link_speed", Field::PcieLinkSpeedMax, Field::PcieLinkGenerationMax),
+            (
+                "current_link_speed",
+                Field::PcieLinkSpeed,
+                Field::PcieLinkGeneration,
+            ),
+            (
+                "max_link_speed",
+                Field::PcieLinkSpeedMax,
+                Field::PcieLinkGenerationMax,
+            ),
         ];
         for (name, speed, generation_of) in speeds {
             let outcome = self.ask(name, |text| Some(text::link_transfers_per_second(text)));
@@ -192,7 +232,8 @@ impl SlowReader {
             let Reading::Known(counts) = self.tally.note(into, outcome) else {
                 continue;
             };
-            let count = |value: Option<u64>| value.map_or(Reading::Unsupported, |value| Reading::Known(value as f64));
+            let count =
+                |value: Option<u64>| value.map_or(Reading::Unsupported, |value| Reading::Known(value as f64));
             if !into.blocks.iter().any(|known| known.block == block) {
                 into.blocks.push(BlockErrors {
                     block,
@@ -204,7 +245,9 @@ impl SlowReader {
         }
         let sum = |of: fn(&BlockErrors) -> Reading<f64>| {
             let known = into.blocks.iter().filter_map(|block| of(block).known());
-            known.reduce(|a, b| a + b).map_or(Reading::Unsupported, Reading::Known)
+            known
+                .reduce(|a, b| a + b)
+                .map_or(Reading::Unsupported, Reading::Known)
         };
         let (corrected, uncorrected) = (sum(|block| block.corrected), sum(|block| block.uncorrected));
         let deferred = sum(|block| block.deferred);
@@ -212,10 +255,15 @@ impl SlowReader {
         into.set(Field::EccUncorrectedVolatile, uncorrected);
         into.set(Field::EccDeferredVolatile, deferred);
         let pages = page_list(&self.directory.join("ras/gpu_vram_bad_pages"));
-        let pages = pages.map_or(Reading::Unsupported, |text| Reading::Known(text::bad_pages(&text)));
+        let pages = pages.map_or(Reading::Unsupported, |text| {
+            Reading::Known(text::bad_pages(&text))
+        });
         into.set(Field::BadPagesRetired, pages.map(|pages| pages.retired as f64));
         into.set(Field::BadPagesPending, pages.map(|pages| pages.pending as f64));
-        into.set(Field::BadPagesUnreservable, pages.map(|pages| pages.unreservable as f64));
+        into.set(
+            Field::BadPagesUnreservable,
+            pages.map(|pages| pages.unreservable as f64),
+        );
     }
 }
 

@@ -59,7 +59,12 @@ impl Topology {
     }
 
     /// The nodes of one GPU: the one behind its own render node or at its place, and all that share the silicon with it.
-    pub(super) fn of_gpu(&self, place: Option<PciAddress>, render: Option<u32>, unique_id: u64) -> Vec<&Node> {
+    pub(super) fn of_gpu(
+        &self,
+        place: Option<PciAddress>,
+        render: Option<u32>,
+        unique_id: u64,
+    ) -> Vec<&Node> {
         let place = place.map(|place| {
             let function = u32::from(place.device) << 3 | u32::from(place.function);
             (place.domain, u32::from(place.bus) << 8 | function)
@@ -126,6 +131,3 @@ fn platform(sysfs: &Path) -> BTreeMap<u32, u32> {
     }
     found
 }
-
-#[cfg(test)]
-mod tests;

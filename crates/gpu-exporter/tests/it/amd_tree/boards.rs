@@ -90,7 +90,10 @@ pub(crate) fn mi300x() -> Gpu {
     gpu.set("current_memory_partition", text("NPS1"));
     gpu.set("mem_busy_percent", text(17));
     gpu.set("pp_dpm_sclk", "0: 132Mhz *\n1: 2100Mhz \n");
-    gpu.set("pp_dpm_mclk", "0: 900Mhz \n1: 1100Mhz \n2: 1200Mhz \n3: 1300Mhz *\n");
+    gpu.set(
+        "pp_dpm_mclk",
+        "0: 900Mhz \n1: 1100Mhz \n2: 1200Mhz \n3: 1300Mhz *\n",
+    );
     gpu.set("pp_dpm_fclk", "0: 1200Mhz \n1: 2100Mhz *\n");
     errors(&mut gpu);
     gpu.sensors = vec![
@@ -202,7 +205,10 @@ pub(crate) fn mi210() -> Gpu {
     gpu.set("pcie_replay_count", text(2));
     gpu.set("pcie_bw", "11886 2528 256\n");
     gpu.set("pp_dpm_sclk", "0: 500Mhz \n1: 800Mhz *\n2: 1700Mhz \n");
-    gpu.set("pp_dpm_mclk", "0: 400Mhz \n1: 700Mhz \n2: 1200Mhz \n3: 1600Mhz *\n");
+    gpu.set(
+        "pp_dpm_mclk",
+        "0: 400Mhz \n1: 700Mhz \n2: 1200Mhz \n3: 1600Mhz *\n",
+    );
     errors(&mut gpu);
     gpu.sensors = sensors(44_000, 47_000, 43_000, 121_000_000, 300_000_000);
     let mut table = Metrics::EMPTY;
@@ -257,7 +263,10 @@ pub(crate) fn rx7900xtx() -> Gpu {
     gpu.set("vcn_busy_percent", text(0));
     gpu.set("pcie_replay_count", text(0));
     gpu.set("pp_dpm_sclk", "0: 500Mhz \n1: 1450Mhz *\n2: 2526Mhz \n");
-    gpu.set("pp_dpm_pcie", "0: 2.5GT/s, x1 310Mhz \n1: 16.0GT/s, x16 619Mhz *\n");
+    gpu.set(
+        "pp_dpm_pcie",
+        "0: 2.5GT/s, x1 310Mhz \n1: 16.0GT/s, x16 619Mhz *\n",
+    );
     gpu.sensors = sensors(51_000, 63_000, 60_000, 88_000_000, 339_000_000);
     gpu.sensors.extend([
         ("fan1_input", text(612)),

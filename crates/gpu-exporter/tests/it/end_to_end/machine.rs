@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use gpu_nvml_double::Installed;
 use gpu_nvml_double::scenario::Scenario;
 
+use crate::amd_tree::{Gpu, Tree};
 use crate::exporter::{Exporter, command, replace};
 use crate::fake_kubelet::{Behaviour, FakeKubelet, answer, pod};
 
@@ -96,6 +97,8 @@ pub(super) struct Plan {
     pub(super) shape: Shape,
     /// Processes of the host that are on the GPUs, and their control groups.
     pub(super) host: Vec<(u32, &'static str)>,
+    /// AMD's GPUs, in the tree of the machine.
+    pub(super) amd: Vec<Gpu>,
     pub(super) arguments: Vec<&'static str>,
     /// Whether the program is told of the directory for textfiles.
     with_textfiles: bool,
@@ -108,9 +111,15 @@ impl Plan {
             pods: None,
             shape: Shape::UnifiedSystemd,
             host: Vec::new(),
+            amd: Vec::new(),
             arguments: Vec::new(),
             with_textfiles: false,
         }
+    }
+
+    pub(super) fn amd(mut self, gpus: Vec<Gpu>) -> Self {
+        self.amd = gpus;
+        self
     }
 
     pub(super) fn with_textfiles(mut self) -> Self {
@@ -137,19 +146,24 @@ impl Plan {
     pub(super) fn start(self) -> Machine {
         let root = tempfile::tempdir().unwrap();
         let path = root.path();
-        for directory in [
+        let directories = [
             "driver",
             "proc",
+            "sys/devices",
             "sys/fs/cgroup",
             "logs/pods",
             "logs/containers",
             "textfiles",
-        ] {
+        ];
+        for directory in directories {
             fs::create_dir_all(path.join(directory)).unwrap();
         }
         let driver = Installed::into(&path.join("driver"), &self.scenario).unwrap();
         for (pid, group) in &self.host {
             write_process(path, *pid, group);
+        }
+        if !self.amd.is_empty() {
+            Tree::below(path).plant(&self.amd);
         }
         let pods = self.pods.clone().unwrap_or_default();
         pods.iter().for_each(|pod| write_pod(path, self.shape, pod));
@@ -252,6 +266,11 @@ impl Machine {
     fn entries(&self, directory: &str) -> usize {
         let path = format!("/proc/{}/{directory}", self.exporter.pid());
         fs::read_dir(path).unwrap().count()
+    }
+
+    /// The files of AMD's GPUs.
+    pub(super) fn tree(&self) -> Tree {
+        Tree::below(self.root.path())
     }
 
     /// Changes what the driver says.

@@ -16,7 +16,7 @@ const SETTLED: Duration = Duration::from_secs(3);
 
 /// Waits until the golden file is what the program shows; when it never is, says where they differ.
 #[track_caller]
-fn check(name: &str, show: impl Fn() -> String) {
+pub(super) fn check(name: &str, show: impl Fn() -> String) {
     let file = format!("real/{name}");
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         golden::check(&file, &settled(&show));

@@ -25,7 +25,9 @@ fn gpu(text: &str) -> Scene {
 #[track_caller]
 fn check(text: &str, device: DeviceRef, expected: &[&str]) {
     let mut scene = gpu(text);
-    scene.held.push(scene::held("ml", "a", "main", device, Given::Alone));
+    scene
+        .held
+        .push(scene::held("ml", "a", "main", device, Given::Alone));
     assert_eq!(scene.attribution_text(), expected);
 }
 
@@ -79,7 +81,9 @@ fn names_of_other_devices_are_not_matched_by_resemblance() {
         claimed("gpu-2-135"),
     ] {
         let mut scene = gpu(PARTITIONED);
-        scene.held.push(scene::held("ml", "a", "main", device.clone(), Given::Alone));
+        scene
+            .held
+            .push(scene::held("ml", "a", "main", device.clone(), Given::Alone));
         assert_eq!(scene.join().unmatched, 1, "{device:?}");
         // The same names on a node of another vendor are nobody's either.
         scene.identity.vendor = Vendor::Nvidia;
@@ -92,7 +96,12 @@ fn the_name_of_a_partition_that_is_missing_is_not_taken_for_another() {
     let mut scene = gpu("gpu memory=1000
         slice 3/0 cpx_nps4 memory=100 util=0.1");
     let device = parse("0000:1b:00.0").device;
-    scene.held.push(scene::held("ml", "a", "main", device, Given::Alone));
+    scene
+        .held
+        .push(scene::held("ml", "a", "main", device, Given::Alone));
     let text = scene.attribution_text();
-    assert!(!text.iter().any(|line| line.starts_with("ml/a/main 3/0")), "{text:?}");
+    assert!(
+        !text.iter().any(|line| line.starts_with("ml/a/main 3/0")),
+        "{text:?}"
+    );
 }
