@@ -8,6 +8,8 @@ use std::path::Path;
 use gpu_exporter::owners::Sight;
 use gpu_exporter::readings::{DeviceReadings, Field, PartField, SliceId, ThrottleReason};
 use gpu_exporter::source::amd::AmdLoader;
+use gpu_exporter::source::amd::tables::write::write_partition;
+use gpu_exporter::source::amd::tables::{Metrics, Version};
 use gpu_exporter::source::{Driver, DriverFault, DriverLoader as _, Listed, Readers};
 use gpu_model::Reading;
 
@@ -292,4 +294,33 @@ fn two_boards_with_the_same_number_are_told_apart() {
         uuids,
         ["7c1033f098ab0d42-0000:05:00.0", "7c1033f098ab0d42-0000:15:00.0"]
     );
+}
+
+/// Where the device's table only has the whole, each partition has a table of its own.
+#[test]
+fn partitions_with_tables_of_their_own_are_read_from_them() {
+    let mut gpu = mi300x_cpx();
+    let table = gpu.table.as_mut().unwrap();
+    table.version = Version {
+        format: 1,
+        content: 9,
+    };
+    table.partitions = Metrics::EMPTY.partitions;
+    for die in 0..8 {
+        table.whole.gfx_busy_ratio[die] = Some(0.5);
+    }
+    let node = Node::of(std::slice::from_ref(&gpu));
+    let busy = |at: usize| node.read(0).slices[at].values.known(Field::Utilization);
+    assert_eq!((busy(0), busy(3)), (Some(0.5), Some(0.5)), "by dies of the whole");
+    let mut own = Metrics::EMPTY;
+    own.version = Version {
+        format: 1,
+        content: 0,
+    };
+    own.whole.gfx_busy_ratio[0] = Some(0.75);
+    let bytes = write_partition(&own).unwrap();
+    let directory = node.tree.sysfs.join("devices/platform/amdgpu_xcp_3/xcp");
+    std::fs::create_dir_all(&directory).unwrap();
+    std::fs::write(directory.join("xcp_metrics"), bytes).unwrap();
+    assert_eq!((busy(0), busy(3)), (Some(0.5), Some(0.75)));
 }

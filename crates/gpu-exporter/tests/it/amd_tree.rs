@@ -31,6 +31,8 @@ pub(crate) struct Gpu {
     pub(crate) node: Vec<(&'static str, u64)>,
     pub(crate) memory: Memory,
     pub(crate) processes: Vec<Process>,
+    /// Processes that draw: what the kernel tells of their open file of the render node.
+    pub(crate) clients: Vec<(u32, &'static str)>,
 }
 
 /// Memory as the compute driver counts it, of each partition.
@@ -71,6 +73,11 @@ impl Gpu {
             memory,
             compute_units,
         });
+        self
+    }
+
+    pub(crate) fn client(mut self, pid: u32, fdinfo: &'static str) -> Self {
+        self.clients.push((pid, fdinfo));
         self
     }
 
@@ -118,6 +125,9 @@ impl Tree {
             self.plant_device(gpu);
             self.plant_nodes(gpu, gpus, &mut node);
             self.plant_processes(gpu);
+            for (pid, fdinfo) in &gpu.clients {
+                self.open_render_node(*pid, 7, gpu.render, fdinfo);
+            }
         }
         // They are there in every mode; those without a node belong to no partition.
         for number in 0..8 {
@@ -143,8 +153,8 @@ impl Tree {
         fs::remove_file(self.sysfs.join(format!("class/drm/card{}", gpu.card))).unwrap();
     }
 
-    /// The clients of a process: a file descriptor of the render node, and what the kernel tells of it.
-    pub(crate) fn open_render_node(&self, pid: u32, file: u32, render: u32, fdinfo: &str) {
+    /// A client of a process: a file descriptor of the render node, and what the kernel tells of it.
+    fn open_render_node(&self, pid: u32, file: u32, render: u32, fdinfo: &str) {
         let process = self.procfs.join(pid.to_string());
         fs::create_dir_all(process.join("fd")).unwrap();
         fs::create_dir_all(process.join("fdinfo")).unwrap();

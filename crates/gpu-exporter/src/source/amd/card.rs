@@ -38,6 +38,8 @@ pub(super) struct Partition {
     pub(super) index: u32,
     /// The name by which it is handed out.
     pub(super) name: String,
+    /// The directory of its own device, where it has one.
+    pub(super) directory: Option<PathBuf>,
     pub(super) node: Node,
 }
 
@@ -171,15 +173,21 @@ fn partitions(found: &Found, nodes: &[&Node], topology: &Topology) -> Vec<Partit
         return Vec::new();
     }
     let indices = indices(nodes);
-    let partition = |(index, node): (u32, &&Node)| Partition {
-        index,
-        name: match topology.platform.get(&node.render) {
-            _ if Some(node.render) == found.render => found.address.clone(),
-            Some(number) => format!("amdgpu_xcp_{number}"),
-            None if index == 0 => found.address.clone(),
-            None => format!("{}-{index}", found.address),
-        },
-        node: (*node).clone(),
+    let partition = |(index, node): (u32, &&Node)| {
+        let own = topology.platform.get(&node.render);
+        // The first one is behind the GPU's own render node; its name is that of the GPU.
+        let is_first = Some(node.render) == found.render || (own.is_none() && index == 0);
+        let (name, directory) = match own {
+            _ if is_first => (found.address.clone(), Some(found.directory.clone())),
+            Some(own) => (format!("amdgpu_xcp_{}", own.number), Some(own.directory.clone())),
+            None => (format!("{}-{index}", found.address), None),
+        };
+        Partition {
+            index,
+            name,
+            directory,
+            node: (*node).clone(),
+        }
     };
     let mut partitions: Vec<Partition> = indices.into_iter().zip(nodes).map(partition).collect();
     partitions.sort_by_key(|partition| partition.index);

@@ -14,7 +14,9 @@ use tracing::warn;
 use super::attribute::{PAGE, numbered};
 use super::text;
 
-/// Between two looks. With the bounds below this is a fraction of a thousandth of a core.
+/// Between the first two looks: shares of time are known from the second on.
+const FIRST_LOOK: Duration = Duration::from_secs(1);
+/// Between two looks later. With the bounds below this is a fraction of a thousandth of a core.
 const LOOK: Duration = Duration::from_secs(5);
 /// Processes whose open files are gone through in one look; a node of a thousand is known within a minute.
 const PROCESSES_A_LOOK: usize = 100;
@@ -69,10 +71,11 @@ impl Clients {
 }
 
 fn look_on(mut search: Search, shared: &Weak<Clients>) {
+    let mut pause = FIRST_LOOK;
     while let Some(clients) = shared.upgrade() {
         clients.publish(search.look(Instant::now()));
         drop(clients);
-        std::thread::sleep(LOOK);
+        std::thread::sleep(std::mem::replace(&mut pause, LOOK));
     }
 }
 

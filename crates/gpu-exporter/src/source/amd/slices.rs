@@ -8,7 +8,7 @@ use super::attribute::{Attribute, PAGE, Trouble, names, read_text};
 use super::card::{Card, Partition};
 use super::fill;
 use super::growth::Held;
-use super::tables::{Engines, MAX_XCC, Metrics};
+use super::tables::{Engines, MAX_XCC, Metrics, parse_partition};
 use crate::readings::{Accepted, DeviceReadings, Field, PartField, Parts, SliceId, SliceReadings, Values};
 
 /// Memory banks of a node, at most: one for each stack.
@@ -25,6 +25,8 @@ struct Slice {
     id: SliceId,
     memory_total: Option<f64>,
     memory_used: Vec<Attribute>,
+    /// The partition's own table, which newer kernels have instead of parts in the device's.
+    table: Attribute,
     limits: Limits,
 }
 
@@ -107,7 +109,7 @@ impl SliceReader {
             let Some((table, ticks)) = table else {
                 continue;
             };
-            let engines = slice.engines(table);
+            let engines = slice.engines(table, buffer);
             if let Some(busy) = fill::mean(&engines.gfx_busy_ratio) {
                 set(Field::Utilization, Reading::Known(busy));
             }
@@ -138,6 +140,10 @@ impl Slice {
             partition: partition.clone(),
             memory_total: banks.total,
             memory_used: banks.used,
+            table: match &partition.directory {
+                Some(directory) => Attribute::open(&directory.join("xcp/xcp_metrics")),
+                None => Attribute::absent(),
+            },
             limits: Limits::default(),
         }
     }
@@ -156,12 +162,20 @@ impl Slice {
         used
     }
 
-    /// The engines of the partition, by the table's own division, or by dies where it only has the whole.
-    fn engines(&self, table: &Metrics) -> Engines {
+    /// The engines of the partition: from the part of the device's table, from its own, or by dies where only the whole is told.
+    fn engines(&mut self, table: &Metrics, buffer: &mut [u8; PAGE]) -> Engines {
         let at = self.partition.index as usize;
         let own = table.partitions.get(at).copied().unwrap_or(Engines::EMPTY);
         if own != Engines::EMPTY {
             return own;
+        }
+        let of_partition = self
+            .table
+            .bytes(buffer)
+            .ok()
+            .and_then(|bytes| parse_partition(bytes).ok());
+        if let Some(of_partition) = of_partition {
+            return of_partition.whole;
         }
         let mut engines = Engines::EMPTY;
         let busy = self.of_dies(&table.whole.gfx_busy_ratio);

@@ -31,8 +31,16 @@ pub(super) struct Node {
 pub(super) struct Topology {
     generation: Option<String>,
     pub(super) nodes: Vec<Node>,
-    /// By render node, the number in `amdgpu_xcp_<number>`.
-    pub(super) platform: BTreeMap<u32, u32>,
+    /// By render node, the partitions' platform devices.
+    pub(super) platform: BTreeMap<u32, Platform>,
+}
+
+/// A partition's platform device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Platform {
+    /// That of `amdgpu_xcp_<number>`.
+    pub(super) number: u32,
+    pub(super) directory: PathBuf,
 }
 
 impl Topology {
@@ -112,7 +120,7 @@ fn node(directory: &Path) -> Option<Node> {
 }
 
 /// The partitions' platform devices. They exist in every mode of the GPU, so that alone they prove nothing.
-fn platform(sysfs: &Path) -> BTreeMap<u32, u32> {
+fn platform(sysfs: &Path) -> BTreeMap<u32, Platform> {
     let mut found = BTreeMap::new();
     for root in [sysfs.join("devices/platform"), sysfs.join("bus/platform/devices")] {
         for name in names(&root).unwrap_or_default() {
@@ -120,9 +128,13 @@ fn platform(sysfs: &Path) -> BTreeMap<u32, u32> {
             let Some(number) = numbered(&name, "amdgpu_xcp_").or((name == "amdgpu_xcp").then_some(0)) else {
                 continue;
             };
-            let nodes = names(&root.join(&name).join("drm")).unwrap_or_default();
+            let directory = root.join(&name);
+            let nodes = names(&directory.join("drm")).unwrap_or_default();
             for render in nodes.iter().filter_map(|node| numbered(node, "renderD")) {
-                found.entry(render).or_insert(number);
+                found.entry(render).or_insert_with(|| Platform {
+                    number,
+                    directory: directory.clone(),
+                });
             }
         }
         if !found.is_empty() {

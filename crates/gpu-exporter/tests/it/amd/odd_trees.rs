@@ -61,6 +61,9 @@ fn a_copied_tree_without_the_drivers_list_is_read() {
     assert_eq!(readings.processes, Reading::Unsupported);
 }
 
+/// The content of a table, the classes that count what is wrong with it, and the power that is read nevertheless.
+type Case<'a> = (Option<&'a [u8]>, &'a [&'a str], f64);
+
 /// What is wrong with a table is told apart, and the sensors stand in for it.
 #[test]
 fn tables_that_are_absent_cut_off_or_unknown_are_told_apart() {
@@ -69,7 +72,7 @@ fn tables_that_are_absent_cut_off_or_unknown_are_told_apart() {
     let table = fs::read(node.tree.device(&gpu).join("gpu_metrics")).unwrap();
     let mut future = table.clone();
     future[3] = 77;
-    let cases: [(Option<&[u8]>, &[&str], f64); 5] = [
+    let cases: [Case<'_>; 5] = [
         (Some(&table), &[], 312.0),
         (Some(&table[..600]), &["table_truncated"], 312.0),
         (Some(&future), &["table_unknown"], 311.0),

@@ -47,6 +47,7 @@ fn base(chip: &str, vram: u64, used: u64) -> Gpu {
             used: None,
         },
         processes: Vec::new(),
+        clients: Vec::new(),
     }
 }
 

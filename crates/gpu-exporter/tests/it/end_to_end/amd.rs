@@ -3,7 +3,7 @@
 use gpu_exposition::Format;
 use gpu_nvml_double::scenario::Scenario;
 
-use super::machine::{Machine, Plan, Pod, Shape};
+use super::machine::{Plan, Pod, Shape};
 use super::pages::check;
 use super::reading::{normalised, normalised_json, parse, value};
 use crate::amd_tree::{Gpu, apu, mi100, mi210, mi300x, mi300x_cpx, rx7900xtx};
@@ -61,8 +61,14 @@ fn mi100_node() -> Plan {
     amd_alone(vec![mi100()])
 }
 
+/// A desktop draws: it is known from its open files alone.
 fn radeon() -> Plan {
-    amd_alone(vec![rx7900xtx()]).host(&[(1500, SESSION)])
+    let gpu = rx7900xtx().client(
+        1500,
+        "drm-driver:\tamdgpu\ndrm-client-id:\t12\ndrm-pdev:\t0000:05:00.0\ndrm-memory-vram:\t524288 KiB\n\
+         drm-engine-gfx:\t77000000 ns\n",
+    );
+    amd_alone(vec![gpu]).host(&[(1500, SESSION)])
 }
 
 fn apu_node() -> Plan {
@@ -107,20 +113,10 @@ const MACHINES: [Named; 7] = [
     ("two-vendors", two_vendors, true),
 ];
 
-fn with_client(machine: &Machine, name: &str) {
-    // A desktop draws: known from its open files alone.
-    if name == "rx7900xtx" {
-        let fdinfo = "drm-driver:\tamdgpu\ndrm-client-id:\t12\ndrm-pdev:\t0000:05:00.0\ndrm-memory-vram:\t524288 KiB\n\
-                      drm-engine-gfx:\t77000000 ns\n";
-        machine.tree().open_render_node(1500, 7, 128, fdinfo);
-    }
-}
-
 #[test]
 fn seven_machines_in_two_vocabularies() {
     for (name, plan, is_summed) in MACHINES {
         let machine = plan().arguments(&["--vocabulary=gpu"]).start();
-        with_client(&machine, name);
         check(&format!("{name}.prom"), || shown(&machine.page(), is_summed));
         check(&format!("{name}.json"), || {
             normalised_json(&machine.exporter.get("/api/v1/monitoring/gpu-metrics").text())
