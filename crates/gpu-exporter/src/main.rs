@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 use gpu_exporter::program::{self, Parts};
-use gpu_exporter::settings::{Cli, Settings, Source};
+use gpu_exporter::settings::{Cli, Settings, Source, with_two_dashes};
 use gpu_exporter::source::DriverLoader;
 
 fn main() -> ExitCode {
@@ -12,7 +12,8 @@ fn main() -> ExitCode {
         loaders,
         ..Parts::default()
     };
-    program::run(&Cli::parse(), &parts)
+    let arguments = with_two_dashes(std::env::args_os());
+    program::run(&Cli::parse_from(arguments), &parts)
 }
 
 fn loaders(settings: &Settings) -> Vec<Box<dyn DriverLoader>> {

@@ -90,12 +90,16 @@ pub struct Board {
     pub render: Option<u32>,
     /// The product line, such as `AMD Instinct MI300X OAM`.
     pub series: Option<String>,
+    /// The maker's number of the product, such as `102-G30211-00`.
+    pub number: Option<String>,
     /// Who made the board.
     pub maker: Option<String>,
     /// How the compute dies are divided among partitions, as the driver writes it: `SPX`, `CPX`.
     pub compute_partition: Option<String>,
     /// How the memory is divided: `NPS1`, `NPS4`.
     pub memory_partition: Option<String>,
+    /// Whether the device is a machine's own or a part that was handed to a virtual one, in AMD's words: `baremetal`, `vm_vf`.
+    pub deployment: Option<&'static str>,
 }
 
 /// Whether the device answered when it was last asked.

@@ -69,7 +69,7 @@ fn valid_name(name: &str, vocabulary: Vocabulary) -> String {
         .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
         .collect();
     let prefix: Cow<'_, str> = match vocabulary {
-        Vocabulary::Gpu | Vocabulary::NvidiaSmi => "label_".into(),
+        Vocabulary::Gpu | Vocabulary::NvidiaSmi | Vocabulary::Amd => "label_".into(),
         Vocabulary::Dcgm if plain.starts_with(|c: char| c.is_ascii_digit()) => "_".into(),
         Vocabulary::Dcgm => "".into(),
     };

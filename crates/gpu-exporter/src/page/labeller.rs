@@ -1,9 +1,14 @@
 //! Renders the labels of one device in one vocabulary: which there are, what they are called, and in which order.
 
+mod amd;
+
+pub(super) use amd::amd_node;
+
 use std::collections::BTreeSet;
 
 use gpu_exposition::{LabelBlock, WriteError};
 
+use super::amd_config::AmdLabel;
 use super::api_labels::shown;
 use super::catalog::Vocabulary;
 use super::counters::{IdentityLabel, IdentityText};
@@ -52,7 +57,7 @@ impl Labeller<'_> {
                 Rows::OfSlices
             },
             slices: places.collect::<Result<_, _>>()?,
-            rest: self.closed(rest)?,
+            rest: self.closed(self.with_job(self.without_owner(rest)?, device, None)?)?,
             containers: self.containers(device)?,
             infos: if self.vocabulary == Vocabulary::Gpu {
                 self.infos(device)?
@@ -84,7 +89,7 @@ impl Labeller<'_> {
             _ => None,
         };
         Ok(Place {
-            bare: self.closed(self.with_job(base, device, slice)?)?,
+            bare: self.closed(self.with_job(self.without_owner(base)?, device, slice)?)?,
             owned,
             sharing,
         })
@@ -119,6 +124,8 @@ impl Labeller<'_> {
             ("architecture", identity.architecture),
             ("serial", identity.serial.as_deref()),
             ("vbios", identity.vbios.as_deref()),
+            ("compute_partition", identity.board.compute_partition.as_deref()),
+            ("memory_partition", identity.board.memory_partition.as_deref()),
         ];
         for (name, value) in optional {
             if let Some(value) = value {
@@ -150,6 +157,7 @@ impl Labeller<'_> {
             }
             Vocabulary::Dcgm => self.dcgm_base(device, slice),
             Vocabulary::NvidiaSmi => self.smi_base(&device.identity),
+            Vocabulary::Amd => self.amd_base(device, slice),
         }
     }
 
@@ -242,7 +250,7 @@ impl Labeller<'_> {
                 ("pod_namespace", namespace),
             ],
             Vocabulary::Dcgm => [("container", container), ("namespace", namespace), ("pod", pod)],
-            Vocabulary::Gpu | Vocabulary::NvidiaSmi => {
+            Vocabulary::Gpu | Vocabulary::NvidiaSmi | Vocabulary::Amd => {
                 [("namespace", namespace), ("pod", pod), ("container", container)]
             }
         };
@@ -256,14 +264,21 @@ impl Labeller<'_> {
         if let (true, Some(uid)) = (shows_uid, &holder.uid) {
             self.push(&mut block, "pod_uid", uid.as_str())?;
         }
+        if self.vocabulary == Vocabulary::Amd {
+            let uid = holder.uid.as_ref().map(|uid| uid.as_str());
+            self.push_optional(&mut block, AmdLabel::PodUuid, uid)?;
+        }
         for (name, value) in shown(&holder.labels, self.vocabulary, self.settings).pairs {
             block.push(&name, value)?;
         }
         Ok(block)
     }
 
-    /// Names the job, in the one vocabulary that has a label for it on every series.
+    /// Names the job, in the vocabularies that have a label for it on every series.
     fn with_job(&self, mut block: LabelBlock, device: &DeviceSnapshot, slice: Option<SliceId>) -> Built {
+        if self.vocabulary == Vocabulary::Amd {
+            return self.with_job_of_amd(block, device, slice);
+        }
         if self.vocabulary == Vocabulary::Dcgm
             && let Some(job) = self.job_at(device, slice)
         {

@@ -9,7 +9,7 @@ use gpu_model::Vendor;
 use super::api_labels::{left_out, shown};
 use super::catalog::Vocabulary;
 use super::counters::IdentityLabel;
-use super::labeller::Labeller;
+use super::labeller::{Labeller, amd_node};
 use super::settings::PageSettings;
 use super::workloads;
 use crate::readings::{SliceId, SliceReadings};
@@ -24,8 +24,11 @@ pub(super) struct NodeLabels {
     /// Further rows of devices that several jobs hold, as dcgm-exporter has them: one a job.
     dcgm_jobs: Vec<(usize, DeviceLabels)>,
     nvidia_smi: Vec<Option<DeviceLabels>>,
+    amd: Vec<Option<DeviceLabels>>,
     /// The operator's own, for series that concern no device.
     pub(super) node: LabelBlock,
+    /// What AMD's exporter writes on series that concern no device.
+    pub(super) amd_node: LabelBlock,
     /// What the API server told of the node, and how many labels it told in vain; absent where it is not asked.
     pub(super) api: Option<(LabelBlock, usize)>,
     /// The pod beside which the exporter runs.
@@ -95,7 +98,11 @@ impl NodeLabels {
             devices
                 .map(|device| {
                     let identity = &device.identity;
-                    let is_known = vocabulary == Vocabulary::Gpu || identity.vendor == Vendor::Nvidia;
+                    let is_known = match vocabulary {
+                        Vocabulary::Gpu => true,
+                        Vocabulary::Dcgm | Vocabulary::NvidiaSmi => identity.vendor == Vendor::Nvidia,
+                        Vocabulary::Amd => identity.vendor == Vendor::Amd,
+                    };
                     let is_new = seen.insert((identity.index, identity.uuid.as_str()));
                     (is_known && is_new).then(|| labeller.device(device)).transpose()
                 })
@@ -107,6 +114,8 @@ impl NodeLabels {
             dcgm_jobs: further_jobs(&dcgm, snapshot, settings, dcgm_labels)?,
             dcgm,
             nvidia_smi: of(Vocabulary::NvidiaSmi)?,
+            amd: of(Vocabulary::Amd)?,
+            amd_node: amd_node(snapshot, settings)?,
             node: LabelBlock::new(settings.static_labels.iter())?,
             api: api(snapshot, settings)?,
             workload: workloads::labels(snapshot, settings)?,
@@ -123,6 +132,7 @@ impl NodeLabels {
             Vocabulary::Gpu => (&self.gpu, &[]),
             Vocabulary::Dcgm => (&self.dcgm, &self.dcgm_jobs),
             Vocabulary::NvidiaSmi => (&self.nvidia_smi, &[]),
+            Vocabulary::Amd => (&self.amd, &[]),
         };
         let further = further
             .iter()

@@ -24,7 +24,7 @@ pub(super) fn of_device(measure: Measure, device: &DeviceSnapshot) -> Option<f64
             .known()
             .and_then(|set| set.judgement(reason))
             .map(|holds| f64::from(u8::from(holds))),
-        Measure::Field(_) | Measure::Share(..) | Measure::Both(..) => {
+        Measure::Field(_) | Measure::Share(..) | Measure::Both(..) | Measure::Left(..) => {
             of_values(measure, &device.readings.values, device)
         }
     }
@@ -46,6 +46,8 @@ pub(super) fn of_values(measure: Measure, values: &Values, device: &DeviceSnapsh
             (whole > 0.0).then(|| part / whole)
         }
         Measure::Both(one, other) => Some(read(one)? + read(other)?),
+        // The two are read one after the other: in between, a little more may have been taken than there was.
+        Measure::Left(whole, taken) => Some((read(whole)? - read(taken)?).max(0.0)),
         _ => None,
     }
 }

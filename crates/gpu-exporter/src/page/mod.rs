@@ -1,6 +1,7 @@
 //! The metrics page: what is on it, how it is written, and the copies that are kept of it. Everything is made from a
 //! snapshot; nothing here touches a driver, the kubelet or the network.
 
+mod amd_config;
 mod api_labels;
 mod applications;
 mod cache;
@@ -19,10 +20,11 @@ mod sink;
 mod workloads;
 mod xid;
 
+pub use amd_config::{AmdConfig, AmdConfigError, AmdLabel, HealthThresholds};
 pub use cache::{Encoding, Page, PageCache, PageRequest};
 pub use catalog::{
-    DRIVER_SOURCES, FamilySpec, LinkError, Measure, Ownership, SELF, Scale, Shares, Sum, Supply, Tier,
-    Vocabulary,
+    ClockBound, DRIVER_SOURCES, Direction, ErrorKind, FamilySpec, LinkError, Measure, Ownership, SELF, Scale,
+    Shares, Sum, Supply, Tier, Vocabulary,
 };
 pub use counters::{
     Counter, CountersError, CountersFile, CountersProblem, IdentityLabel, SkipReason, Skipped,

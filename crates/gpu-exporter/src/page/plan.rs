@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use gpu_exposition::{FamilyMeta, MetricKind};
 
+use super::amd_config::{AmdConfig, HealthThresholds};
 use super::catalog::{FamilySpec, Tier, Vocabulary};
 use super::counters::{CountersFile, IdentityLabel};
 use super::settings::{PageSettings, Subset};
@@ -17,6 +18,7 @@ pub(super) struct Plan {
     /// The entries of a counters file that are not shown, if there is a file.
     pub(super) skipped: Option<usize>,
     pub(super) dcgm_labels: Vec<IdentityLabel>,
+    pub(super) health: HealthThresholds,
 }
 
 /// The families of one vocabulary.
@@ -39,8 +41,9 @@ impl Plan {
     pub(super) fn new(settings: &PageSettings) -> Self {
         let chapter = |&vocabulary: &Vocabulary| Chapter {
             vocabulary,
-            families: match (vocabulary, &settings.counters) {
-                (Vocabulary::Dcgm, Some(file)) => of_file(file),
+            families: match (vocabulary, &settings.counters, &settings.amd) {
+                (Vocabulary::Dcgm, Some(file), _) => of_file(file),
+                (Vocabulary::Amd, _, Some(config)) => of_config(config, settings),
                 _ => of_catalogue(vocabulary, |spec| settings.families.takes(spec)),
             },
         };
@@ -56,6 +59,10 @@ impl Plan {
                 Some(file) => file.labels.clone(),
                 None => vec![IdentityLabel::driver_version()],
             },
+            health: settings
+                .amd
+                .as_ref()
+                .map_or_else(HealthThresholds::default, |config| config.health.clone()),
         }
     }
 
@@ -88,6 +95,18 @@ fn of_catalogue(vocabulary: Vocabulary, takes: impl Fn(&FamilySpec) -> bool) -> 
             kind: spec.meta.kind,
         })
         .collect()
+}
+
+fn of_config(config: &AmdConfig, settings: &PageSettings) -> Vec<Planned> {
+    let takes = |spec: &FamilySpec| match &config.families {
+        Some(chosen) => chosen.iter().any(|one| one.meta.name == spec.meta.name),
+        None => settings.families.takes(spec),
+    };
+    let mut families = of_catalogue(Vocabulary::Amd, takes);
+    for family in families.iter_mut().filter(|_| !config.prefix.is_empty()) {
+        family.name = Cow::Owned(format!("{}{}", config.prefix, family.name));
+    }
+    families
 }
 
 fn of_file(file: &CountersFile) -> Vec<Planned> {

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use gpu_exposition::{Format, WriteError};
 
 use super::applications::Joined;
-use super::catalog::{self, DRIVER_SOURCES, Vocabulary};
+use super::catalog::{self, AMD_SOURCE, DRIVER_SOURCES, Supply, Vocabulary};
 use super::labels::NodeLabels;
 use super::plan::Plan;
 use super::rows;
 use super::settings::{PageSettings, Subset};
-use super::sink::{Sink, Tally};
+use super::sink::{Lines, Sink, Tally};
 use super::workloads;
 use crate::snapshot::{DeviceSnapshot, DeviceState, NodeSnapshot, SourceStatus};
 
@@ -60,8 +60,12 @@ pub(super) fn render(page: &mut String, snapshot: &NodeSnapshot, look: &Look<'_>
     for chapter in look.plan.chapters(look.subset) {
         for family in &chapter.families {
             sink.family(&family.meta(), |lines| {
+                if let Supply::NodeCount = family.spec.supply {
+                    node_count(lines, chapter.vocabulary, snapshot, look);
+                    return;
+                }
                 for device in look.labels.devices(chapter.vocabulary, snapshot) {
-                    rows::write(lines, chapter.vocabulary, family.spec, device);
+                    rows::write(lines, chapter.vocabulary, family.spec, &look.plan.health, device);
                 }
             });
         }
@@ -72,6 +76,20 @@ pub(super) fn render(page: &mut String, snapshot: &NodeSnapshot, look: &Look<'_>
     sink.release(CLOSING_SERIES);
     closing(&mut sink, look);
     sink.finish()
+}
+
+/// How many GPUs there are to whoever asks for one: a device that is cut into slices counts as its slices. Nothing is said on
+/// a node whose driver was not asked.
+fn node_count(lines: &mut Lines<'_, '_>, vocabulary: Vocabulary, snapshot: &NodeSnapshot, look: &Look<'_>) {
+    let of_device = |(device, _): (&DeviceSnapshot, _)| device.readings.slices.len().max(1);
+    let count: usize = look.labels.devices(vocabulary, snapshot).map(of_device).sum();
+    let is_asked = snapshot
+        .sources
+        .iter()
+        .any(|source| source.name == AMD_SOURCE && source.up);
+    if count > 0 || is_asked {
+        lines.sample(&look.labels.amd_node, count as u64);
+    }
 }
 
 fn health(sink: &mut Sink<'_>, snapshot: &NodeSnapshot, look: &Look<'_>) {

@@ -1,8 +1,11 @@
 //! The series of one family over the devices of a node.
 
+mod parts;
+
 use gpu_exposition::LabelBlock;
 use gpu_model::Reading;
 
+use super::amd_config::HealthThresholds;
 use super::catalog::{FamilySpec, LinkError, Measure, Ownership, Shares, Sum, Supply, Vocabulary};
 use super::labels::{self, DeviceLabels, Place, Sharing, held_slice};
 use super::measure::{is_utilization_withheld, of_device, of_values};
@@ -16,6 +19,7 @@ pub(super) fn write(
     lines: &mut Lines<'_, '_>,
     vocabulary: Vocabulary,
     spec: &FamilySpec,
+    thresholds: &HealthThresholds,
     (device, labels): (&DeviceSnapshot, &DeviceLabels),
 ) {
     let rows = Rows {
@@ -59,6 +63,15 @@ pub(super) fn write(
         Supply::UnattributedUtilization => rows.unattributed(lines, |rest| rest.utilization),
         Supply::UnattributedMemory => rows.unattributed(lines, |rest| rest.memory_bytes),
         Supply::Topology => rows.topology(lines),
+        Supply::Parts(series) => rows.parts(lines, series),
+        Supply::BlockErrors => rows.block_errors(lines),
+        Supply::OneBlock(block, kind) => rows.one_block(lines, block, kind),
+        Supply::LinkDirection(direction) => rows.link_direction(lines, direction),
+        Supply::Clocks(bound) => rows.clocks(lines, bound),
+        Supply::Health => rows.health(lines, thresholds),
+        Supply::Occupancy => rows.occupancy(lines),
+        // It concerns the node and is written once.
+        Supply::NodeCount => {}
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use gpu_exposition::is_label_name;
 
+use super::amd_config::{ALWAYS, AmdConfig, AmdLabel};
 use super::catalog::{FamilySpec, Tier, Vocabulary};
 use super::counters::CountersFile;
 
@@ -17,6 +18,8 @@ pub struct PageSettings {
     pub dcgm: DcgmStyle,
     /// A counters file of dcgm-exporter; it takes the place of `families` for the `dcgm` vocabulary.
     pub counters: Option<CountersFile>,
+    /// The configuration of AMD's exporter; its fields take the place of `families` for the `amd` vocabulary.
+    pub amd: Option<AmdConfig>,
     pub static_labels: StaticLabels,
     pub series_cap: SeriesCap,
 }
@@ -29,6 +32,7 @@ impl Default for PageSettings {
             labels: LabelChoice::All,
             dcgm: DcgmStyle::default(),
             counters: None,
+            amd: None,
             static_labels: StaticLabels::default(),
             series_cap: SeriesCap::default(),
         }
@@ -38,7 +42,7 @@ impl Default for PageSettings {
 /// Why a setting of the page was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
-    #[error("no vocabulary is called `{name}`: use gpu, dcgm or nvidia_smi")]
+    #[error("no vocabulary is called `{name}`: use gpu, dcgm, nvidia_smi or amd")]
     Vocabulary { name: String },
     #[error(
         "no family is called `{name}`: use a name of the list in the documentation, a prefix with `*`, `default` or `all`"
@@ -180,6 +184,11 @@ impl LabelChoice {
             Self::Only(names) => names.contains(name),
         }
     }
+
+    /// Whether a label that is usually left out is asked for.
+    pub(super) fn names(&self, name: &str) -> bool {
+        *self != Self::All && self.keeps(name)
+    }
 }
 
 /// Switches of dcgm-exporter that change its labels.
@@ -315,9 +324,19 @@ const DCGM_IDENTITY_LABELS: &[&str] = &[
     "quantile",
 ];
 
-fn is_own_label(name: &str) -> bool {
+pub(super) fn is_own_label(name: &str) -> bool {
     let mut specs = Vocabulary::ALL.into_iter().flat_map(Vocabulary::families);
-    IDENTITY_LABELS.contains(&name) || is_label_of_dcgm(name) || specs.any(|spec| spec.labels.contains(&name))
+    IDENTITY_LABELS.contains(&name)
+        || is_label_of_dcgm(name)
+        || is_label_of_amd(name)
+        || specs.any(|spec| spec.labels.contains(&name))
+}
+
+/// Whether series with AMD's names have this label for themselves. Those of jobs an operator may give, and then they are his.
+fn is_label_of_amd(name: &str) -> bool {
+    let is_optional = AmdLabel::ALL.iter().any(|label| label.as_str() == name);
+    let is_of_job = name.starts_with("job_") || name == AmdLabel::ClusterName.as_str();
+    (ALWAYS.contains(&name) || is_optional) && !is_of_job
 }
 
 /// Whether series with dcgm-exporter's names may have this label.

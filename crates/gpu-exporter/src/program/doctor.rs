@@ -13,6 +13,7 @@ use gpu_runtime::{Chain, Terminal};
 
 use super::{Outcome, Parts, bind, fetch, ownership};
 use crate::owners::Sight;
+use crate::page::Vocabulary;
 use crate::settings::{Kubernetes, Settings, SettingsError, Sidecar};
 use crate::source::{DriverFault, DriverLoader};
 use crate::web::config::WebConfig;
@@ -68,6 +69,7 @@ pub(super) async fn examine(settings: Result<Settings, SettingsError>, parts: &P
     };
     let mut findings = vec![Finding::new(Verdict::Good, "settings", "they are valid")];
     findings.extend(counters(&settings));
+    findings.extend(amd_config(&settings));
     findings.push(web_config(&settings));
     let loaders = (parts.loaders)(&settings);
     let reads_amd = loaders.iter().any(|loader| loader.name() == "amdgpu");
@@ -120,6 +122,19 @@ fn own_pod(sidecar: &Sidecar) -> Finding {
         directory.display()
     );
     Finding::new(verdict, name, words)
+}
+
+fn amd_config(settings: &Settings) -> Option<Finding> {
+    let name = "configuration of AMD's exporter";
+    let config = settings.page.amd.as_ref()?;
+    if !settings.page.vocabularies.contains(&Vocabulary::Amd) {
+        let words = "it is read in vain: add `amd` to --vocabulary";
+        return Some(Finding::new(Verdict::Poor, name, words));
+    }
+    if config.notes.is_empty() {
+        return Some(Finding::new(Verdict::Good, name, "all of it is taken"));
+    }
+    Some(Finding::new(Verdict::Poor, name, config.notes.join("; ")))
 }
 
 fn web_config(settings: &Settings) -> Finding {

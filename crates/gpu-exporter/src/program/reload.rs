@@ -125,7 +125,7 @@ impl Reloader {
 
     fn settings_files(&self) -> Vec<PathBuf> {
         let files = self.flags.config_file.iter().chain(&self.current.collectors);
-        files.cloned().collect()
+        files.chain(&self.current.amd_metrics_config).cloned().collect()
     }
 
     fn reload_settings(&mut self) -> anyhow::Result<()> {

@@ -106,6 +106,9 @@ fn tell(flags: &Flags, settings: &Settings, web: &WebConfig) {
     for skipped in settings.page.counters.iter().flat_map(|file| &file.skipped) {
         warn!(entry = %skipped, "left out an entry of the counters file");
     }
+    for note in settings.page.amd.iter().flat_map(|config| &config.notes) {
+        warn!(%note, "configuration of AMD's exporter");
+    }
     for note in &web.notes {
         warn!(%note, "web configuration");
     }

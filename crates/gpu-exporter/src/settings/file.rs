@@ -25,6 +25,7 @@ pub struct FileSettings {
     pub families: Option<Vec<String>>,
     pub labels: Option<Vec<String>>,
     pub collectors: Option<PathBuf>,
+    pub amd_metrics_config: Option<PathBuf>,
     pub static_labels: Option<std::collections::BTreeMap<String, String>>,
     pub max_series: Option<usize>,
     pub lower_case_hostname: Option<bool>,

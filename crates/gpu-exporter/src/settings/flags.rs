@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
+use super::amd::AmdFlags;
 use super::applications::ApplicationFlags;
 use super::batch::BatchFlags;
 use super::dcgm::DcgmFlags;
@@ -96,7 +97,7 @@ pub struct Flags {
     /// dcgm-exporter's form of --log-level debug
     #[arg(long, env = "DCGM_EXPORTER_DEBUG", action = ArgAction::SetTrue, global = true)]
     pub debug: bool,
-    /// Names to publish: any of gpu, dcgm, nvidia_smi
+    /// Names to publish: any of gpu, dcgm, nvidia_smi, amd
     #[arg(
         long,
         env = "GPU_EXPORTER_VOCABULARY",
@@ -191,6 +192,8 @@ pub struct Flags {
     pub sidecar: SidecarFlags,
     #[command(flatten)]
     pub dcgm: DcgmFlags,
+    #[command(flatten)]
+    pub amd: AmdFlags,
 }
 
 fn milliseconds(text: &str) -> Result<Duration, String> {

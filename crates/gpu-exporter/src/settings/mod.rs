@@ -1,6 +1,7 @@
 //! What the exporter is told: flags, environment and file become one checked value. A value that is wrong is refused with
 //! its name and the fix; on a reload the old value then stays.
 
+mod amd;
 mod applications;
 mod batch;
 mod dcgm;
@@ -10,6 +11,7 @@ mod flags;
 mod labels;
 mod sidecar;
 
+pub use amd::{AmdFlags, with_two_dashes};
 pub use applications::{ApplicationFlags, ApplicationSettings, TextfileSettings};
 pub use batch::BatchFlags;
 pub use dcgm::{DcgmFlags, WithoutMeaning};
@@ -25,8 +27,8 @@ use std::time::Duration;
 
 use crate::owners::jobs::Convention;
 use crate::page::{
-    CountersError, CountersFile, FamilyChoice, LabelChoice, PageSettings, SeriesCap,
-    SettingsError as PageError, StaticLabels, Vocabulary, parse_vocabularies,
+    AmdConfig, AmdConfigError, CountersError, CountersFile, FamilyChoice, LabelChoice, PageSettings,
+    SeriesCap, SettingsError as PageError, StaticLabels, Vocabulary, parse_vocabularies,
 };
 use crate::web::OWN_PATHS;
 
@@ -50,6 +52,8 @@ pub struct Settings {
     pub applications: ApplicationSettings,
     /// The counters file that is part of the page's settings, to be watched.
     pub collectors: Option<PathBuf>,
+    /// The same of the configuration of AMD's exporter.
+    pub amd_metrics_config: Option<PathBuf>,
     pub kubernetes: Kubernetes,
     pub kubelet_socket: PathBuf,
     pub resource_names: Vec<String>,
@@ -102,6 +106,8 @@ pub enum SettingsError {
     Page(#[from] PageError),
     #[error("counters file `{path}`")]
     Counters { path: PathBuf, source: CountersError },
+    #[error("configuration of AMD's exporter `{path}`")]
+    AmdConfig { path: PathBuf, source: AmdConfigError },
 }
 
 impl Settings {
@@ -114,8 +120,9 @@ impl Settings {
         let sidecar = sidecar::resolve(flags, &file)?;
         let node = flags.node_name.as_ref().or(file.node_name.as_ref());
         let node = node.map_or(host, String::as_str).to_owned();
+        let amd = amd::config(&flags.amd, &file)?;
         Ok(Self {
-            address: address(flags, &file)?,
+            address: address(flags, &file, amd.as_ref())?,
             metrics_path: metrics_path(flags, &file)?,
             sample_interval: sample_interval(flags, &file)?,
             collection_interval: collection_interval(flags, &file)?,
@@ -125,9 +132,10 @@ impl Settings {
                 .clone()
                 .or_else(|| file.log_format.clone())
                 .unwrap_or_else(|| "text".to_owned()),
-            page: page(flags, &file)?,
+            page: page(flags, &file, amd)?,
             applications: ApplicationSettings::resolve(&flags.applications, &file)?,
             collectors: flags.collectors.clone().or_else(|| file.collectors.clone()),
+            amd_metrics_config: amd::path(&flags.amd, &file),
             kubernetes: match flags.kubernetes.or(file.kubernetes) {
                 Some(true) => Kubernetes::On,
                 Some(false) => Kubernetes::Off,
@@ -267,7 +275,7 @@ fn metrics_path(flags: &Flags, file: &FileSettings) -> Result<String, SettingsEr
     Ok(path)
 }
 
-fn address(flags: &Flags, file: &FileSettings) -> Result<SocketAddr, SettingsError> {
+fn address(flags: &Flags, file: &FileSettings, amd: Option<&AmdConfig>) -> Result<SocketAddr, SettingsError> {
     let written = match &file.address {
         Some(text) => {
             let parsed = flags::listen_address(text);
@@ -278,11 +286,10 @@ fn address(flags: &Flags, file: &FileSettings) -> Result<SocketAddr, SettingsErr
         }
         None => None,
     };
-    let mut address = flags
-        .address
-        .or(written)
-        .unwrap_or(SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), PORT));
-    if let Some(port) = flags.port {
+    let chosen = flags.address.or(written);
+    let of_amd = amd.and_then(|config| config.port).filter(|_| chosen.is_none());
+    let mut address = chosen.unwrap_or(SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), PORT));
+    if let Some(port) = flags.port.or(flags.amd.metrics_exporter_port).or(of_amd) {
         address.set_port(port);
     }
     Ok(address)
@@ -325,7 +332,7 @@ fn bounded(name: &'static str, interval: Duration) -> Result<Duration, SettingsE
     Err(SettingsError::Value { name, problem })
 }
 
-fn page(flags: &Flags, file: &FileSettings) -> Result<PageSettings, SettingsError> {
+fn page(flags: &Flags, file: &FileSettings, amd: Option<AmdConfig>) -> Result<PageSettings, SettingsError> {
     let default = PageSettings::default();
     let vocabularies: BTreeSet<Vocabulary> = match flags.vocabulary.as_ref().or(file.vocabulary.as_ref()) {
         Some(names) => parse_vocabularies(&names.join(","))?,
@@ -361,6 +368,7 @@ fn page(flags: &Flags, file: &FileSettings) -> Result<PageSettings, SettingsErro
             .map_or(default.labels, |names| LabelChoice::parse(&names.join(","))),
         dcgm: dcgm::style(&flags.dcgm, file),
         counters,
+        amd,
         static_labels: StaticLabels::parse(labels.iter().map(String::as_str))?,
         series_cap: flags
             .max_series

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Parser;
 
-use super::{Cli, Kubernetes, Settings, SettingsError};
+use super::{Cli, Kubernetes, Settings, SettingsError, with_two_dashes};
 
 fn resolve(arguments: &[&str]) -> Result<Settings, SettingsError> {
     let cli = Cli::parse_from(std::iter::once("gpu-exporter").chain(arguments.iter().copied()));
@@ -58,6 +58,50 @@ fn switches_of_dcgm_exporter_are_taken() {
     assert_eq!(settings.address.to_string(), "[::]:9500");
     assert_eq!(settings.kubernetes, Kubernetes::On);
     assert_eq!(cli.flags.dcgm.without_meaning.given(), ["remote-hostengine-info"]);
+}
+
+#[test]
+fn amds_file_flag_and_port_are_taken() {
+    let config = file(r#"{"ServerPort": 5000, "GPUConfig": {"Fields": ["GPU_CLOCK"]}}"#);
+    let path = config.path().to_str().unwrap();
+    let given = [
+        "gpu-exporter",
+        "-amd-metrics-config",
+        path,
+        "-amd-metrics-configs",
+    ]
+    .map(Into::into);
+    let words = with_two_dashes(given.into_iter());
+    assert_eq!(
+        words,
+        [
+            "gpu-exporter",
+            "--amd-metrics-config",
+            path,
+            "-amd-metrics-configs"
+        ]
+    );
+    let port = |arguments: &[&str]| {
+        let mut all = vec!["--amd-metrics-config", path];
+        all.extend(arguments);
+        resolve(&all).unwrap().address.port()
+    };
+    assert_eq!(port(&[]), 5000);
+    assert_eq!(port(&["--metrics-exporter-port", "5001"]), 5001);
+    assert_eq!(port(&["--metrics-exporter-port", "5001", "--port", "5002"]), 5002);
+    assert_eq!(
+        port(&["-a", ":9500"]),
+        9500,
+        "an address says more than the file of another program"
+    );
+    let of_file = file(&format!("amd-metrics-config: {path}\n"));
+    let settings = resolve(&["--config-file", of_file.path().to_str().unwrap()]).unwrap();
+    assert_eq!(settings.page.amd.unwrap().families.unwrap().len(), 1);
+    assert_eq!(settings.amd_metrics_config.as_deref(), Some(config.path()));
+    let wrong = file(r#"{"GPUConfig": {"Fields": 7}}"#);
+    let error = resolve(&["--amd-metrics-config", wrong.path().to_str().unwrap()]).unwrap_err();
+    let cause = std::error::Error::source(&error).unwrap().to_string();
+    assert!(cause.contains("GPUConfig.Fields"), "{cause}");
 }
 
 #[track_caller]

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gpu_exporter::page::{
-    DcgmStyle, FamilyChoice, HostnameLabel, LabelChoice, LabelNames, PageSettings, PodUidLabel, SeriesCap,
-    StaticLabels, Vocabulary,
+    AmdConfig, DcgmStyle, FamilyChoice, HostnameLabel, LabelChoice, LabelNames, PageSettings, PodUidLabel,
+    SeriesCap, StaticLabels, Vocabulary,
 };
 use gpu_exporter::readings::{
-    DeviceReadings, Field, LinkReadings, Parts, Path, PeerPath, SliceId, SliceReadings, ThrottleReason,
-    Values,
+    BlockErrors, DeviceReadings, ErrorBlock, Field, LinkReadings, PartField, Parts, Path, PeerPath,
+    ProcessOccupancy, SliceId, SliceReadings, ThrottleReason, Values,
 };
 use gpu_exporter::snapshot::{
     Board, DeviceSnapshot, DeviceState, HeldPart, Holder, Identity, Job, LabelSet, NodeSnapshot, Origin,
@@ -48,16 +48,48 @@ fn slice_id() -> impl Strategy<Value = SliceId> {
 }
 
 fn slice() -> impl Strategy<Value = SliceReadings> {
-    (slice_id(), any::<String>(), "[1-7]g\\.[0-9]{1,2}gb", values()).prop_map(
-        |(id, uuid, profile, values)| SliceReadings {
+    (
+        slice_id(),
+        any::<String>(),
+        "[1-7]g\\.[0-9]{1,2}gb",
+        values(),
+        parts(),
+    )
+        .prop_map(|(id, uuid, profile, values, parts)| SliceReadings {
             render: None,
-            parts: Parts::default(),
+            parts,
             id,
             uuid,
             profile,
             values,
-        },
-    )
+        })
+}
+
+fn parts() -> impl Strategy<Value = Parts> {
+    vec((0..PartField::ALL.len(), 0..3_u16, reading()), 0..8).prop_map(|readings| {
+        let mut parts = Parts::default();
+        for (at, index, reading) in readings {
+            parts.push(PartField::ALL[at], index, reading);
+        }
+        parts
+    })
+}
+
+fn block() -> impl Strategy<Value = BlockErrors> {
+    (0..ErrorBlock::ALL.len(), reading(), reading()).prop_map(|(at, corrected, uncorrected)| BlockErrors {
+        block: ErrorBlock::ALL[at],
+        corrected,
+        uncorrected,
+        deferred: corrected,
+    })
+}
+
+fn occupancy() -> impl Strategy<Value = ProcessOccupancy> {
+    (0..3_u32, option::of(slice_id()), 0..304_u16).prop_map(|(pid, slice, units)| ProcessOccupancy {
+        pid,
+        slice,
+        compute_units: f64::from(units),
+    })
 }
 
 fn link() -> impl Strategy<Value = LinkReadings> {
@@ -147,21 +179,28 @@ fn readings() -> impl Strategy<Value = DeviceReadings> {
         },
     });
     let few = (vec(link(), 0..5), vec(slice(), 0..5), vec(peer, 0..4));
+    let several = (parts(), vec(block(), 0..6), vec(occupancy(), 0..4));
     (
         values(),
         vec(reading(), ThrottleReason::ALL.len()),
         few,
+        several,
         option::of(0..200_u32),
     )
         .prop_map(
-            |(values, throttled, (links, slices, peers), last_fault)| DeviceReadings {
-                values,
-                throttle_seconds: std::array::from_fn(|at| throttled[at]),
-                links,
-                slices,
-                peers,
-                last_fault: last_fault.map_or(Reading::Unsupported, Reading::Known),
-                ..DeviceReadings::default()
+            |(values, throttled, (links, slices, peers), (parts, blocks, occupancy), last_fault)| {
+                DeviceReadings {
+                    values,
+                    parts,
+                    blocks,
+                    occupancy,
+                    throttle_seconds: std::array::from_fn(|at| throttled[at]),
+                    links,
+                    slices,
+                    peers,
+                    last_fault: last_fault.map_or(Reading::Unsupported, Reading::Known),
+                    ..DeviceReadings::default()
+                }
             },
         )
 }
@@ -185,7 +224,10 @@ fn identity() -> impl Strategy<Value = Identity> {
             vbios: None,
             driver_version: driver,
             architecture: None,
-            board: Board::default(),
+            board: Board {
+                compute_partition: (uuid > 0).then(|| "CPX".to_owned()),
+                ..Board::default()
+            },
         },
     )
 }
@@ -244,7 +286,7 @@ fn job() -> impl Strategy<Value = Job> {
 pub(crate) fn node() -> impl Strategy<Value = NodeSnapshot> {
     let source = (0..3_usize, any::<bool>()).prop_map(|(name, up)| SourceStatus {
         up,
-        ..nodes::up(["nvml", "kubelet", "kmsg"][name], 0.1)
+        ..nodes::up(["nvml", "kubelet", "amdgpu"][name], 0.1)
     });
     (
         any::<String>(),
@@ -264,9 +306,15 @@ pub(crate) fn node() -> impl Strategy<Value = NodeSnapshot> {
         })
 }
 
+const AMD_CONFIG: &str = r#"{
+    "CommonConfig": {"MetricsFieldPrefix": "amd_"},
+    "GPUConfig": {"Labels": ["POD_UUID", "GPU_UUID"], "CustomLabels": {"SITE": "y", "CLUSTER_NAME": "c"}}
+}"#;
+
 pub(crate) fn settings() -> impl Strategy<Value = PageSettings> {
     let switches = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
-    (vec(0..3_usize, 0..4), any::<bool>(), 100..3000_usize, switches).prop_map(
+    let vocabularies = vec(0..Vocabulary::ALL.len(), 0..5);
+    (vocabularies, any::<bool>(), 100..3000_usize, switches).prop_map(
         |(vocabularies, all, cap, (old, uid, few_labels, tagged))| PageSettings {
             vocabularies: vocabularies.into_iter().map(|at| Vocabulary::ALL[at]).collect(),
             families: if all {
@@ -294,6 +342,7 @@ pub(crate) fn settings() -> impl Strategy<Value = PageSettings> {
                 ..DcgmStyle::default()
             },
             counters: None,
+            amd: uid.then(|| AmdConfig::parse(AMD_CONFIG).unwrap()),
             static_labels: StaticLabels::parse(tagged.then_some("site=\"x\\")).unwrap(),
             series_cap: SeriesCap::new(cap).unwrap(),
         },

@@ -5,14 +5,14 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use gpu_exporter::page::{FamilyChoice, PageSettings, Subset, Vocabulary, page_text};
-use gpu_exporter::readings::{Field, ThrottleReason};
+use gpu_exporter::readings::{BlockErrors, ErrorBlock, Field, PartField, ThrottleReason};
 use gpu_exporter::snapshot::NodeSnapshot;
 use gpu_exposition::Format;
 use gpu_model::Reading;
 use gpu_testbed::Program;
 
 use crate::golden::{check, every_vocabulary};
-use crate::nodes;
+use crate::{amd_nodes, nodes};
 
 /// The findings of `promtool check metrics`, in order, each once.
 pub(crate) fn findings(page: &str) -> String {
@@ -69,6 +69,29 @@ fn with_every_value() -> NodeSnapshot {
     node
 }
 
+/// The same of AMD, with every part and block.
+fn with_every_value_of_amd() -> NodeSnapshot {
+    let mut node = amd_nodes::mi300x_spx();
+    let readings = Arc::make_mut(&mut node.devices[0].readings);
+    for &field in Field::ALL {
+        if readings.values.known(field).is_none() {
+            readings.set(field, Reading::Known(1.0));
+        }
+    }
+    for &field in PartField::ALL {
+        readings.push(field, 9, Reading::Known(1.0));
+    }
+    readings.blocks = ErrorBlock::ALL
+        .map(|block| BlockErrors {
+            block,
+            corrected: Reading::Known(1.0),
+            uncorrected: Reading::Known(1.0),
+            deferred: Reading::Known(1.0),
+        })
+        .to_vec();
+    node
+}
+
 #[test]
 fn inherited_names_have_only_known_findings() {
     gpu_testbed::require!(Program::Promtool);
@@ -78,7 +101,11 @@ fn inherited_names_have_only_known_findings() {
     };
     let mut found = String::new();
     let all = nodes::all().into_iter().map(|(_, node)| node);
-    for node in all.chain([with_every_value()]) {
+    let of_amd = amd_nodes::all().into_iter().map(|(_, node)| node);
+    for node in all
+        .chain(of_amd)
+        .chain([with_every_value(), with_every_value_of_amd()])
+    {
         found.push_str(&findings(
             &page_text(&node, &settings, Format::Text, Subset::Full).unwrap(),
         ));

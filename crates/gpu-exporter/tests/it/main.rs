@@ -8,6 +8,8 @@
 
 mod allocations;
 mod amd;
+mod amd_nodes;
+mod amd_pages;
 mod amd_tree;
 mod answers;
 mod applications;

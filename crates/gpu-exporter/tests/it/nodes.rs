@@ -13,8 +13,8 @@ use gpu_model::Reading::Known;
 #[path = "pieces.rs"]
 pub(crate) mod pieces;
 
-use pieces::{GIB, busy_link, process, totals, unattributed};
-pub(crate) use pieces::{MIB, basic, device, holder, node, slice, up};
+use pieces::unattributed;
+pub(crate) use pieces::{GIB, MIB, basic, busy_link, device, holder, node, process, slice, totals, up};
 
 /// By the name of the golden file.
 pub(crate) fn all() -> Vec<(&'static str, NodeSnapshot)> {

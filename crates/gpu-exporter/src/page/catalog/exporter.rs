@@ -3,7 +3,10 @@
 use gpu_exposition::{FamilyMeta, MetricKind};
 
 /// The names of sources that are drivers; the others only help (the kubelet, the kernel log).
-pub const DRIVER_SOURCES: &[&str] = &["nvml", "amdgpu", "sim"];
+pub const DRIVER_SOURCES: &[&str] = &["nvml", AMD_SOURCE, "sim"];
+
+/// The name of the source that reads AMD's driver.
+pub(crate) const AMD_SOURCE: &str = "amdgpu";
 
 const fn family(name: &'static str, help: &'static str, kind: MetricKind) -> FamilyMeta<'static> {
     FamilyMeta::new(name, help, kind)

@@ -14,6 +14,8 @@ pub(super) const DEFAULT: &[FamilySpec] = &[
         "architecture",
         "serial",
         "vbios",
+        "compute_partition",
+        "memory_partition",
         "profile",
         "partition_uuid",
     ]),
@@ -104,7 +106,17 @@ pub(super) const DEFAULT: &[FamilySpec] = &[
         "Temperature by sensor.",
         Supply::Each(&[
             ("gpu", Measure::Field(Field::Temperature)),
+            ("hotspot", Measure::Field(Field::HotspotTemperature)),
             ("memory", Measure::Field(Field::MemoryTemperature)),
+            (
+                "regulator_graphics",
+                Measure::Field(Field::GraphicsRegulatorTemperature),
+            ),
+            (
+                "regulator_memory",
+                Measure::Field(Field::MemoryRegulatorTemperature),
+            ),
+            ("regulator_soc", Measure::Field(Field::SocRegulatorTemperature)),
         ]),
     )
     .unit("celsius")
@@ -114,9 +126,12 @@ pub(super) const DEFAULT: &[FamilySpec] = &[
         "gpu_clock_hertz",
         "Clock frequency by clock.",
         Supply::Each(&[
+            ("decoder", Measure::Field(Field::DecoderClock)),
+            ("fabric", Measure::Field(Field::FabricClock)),
             ("graphics", Measure::Field(Field::GraphicsClock)),
             ("memory", Measure::Field(Field::MemoryClock)),
             ("sm", Measure::Field(Field::SmClock)),
+            ("soc", Measure::Field(Field::SocClock)),
             ("video", Measure::Field(Field::VideoClock)),
         ]),
     )
@@ -200,6 +215,7 @@ pub(super) const DEFAULT: &[FamilySpec] = &[
         "Memory errors since the driver was loaded, by whether they could be corrected.",
         Supply::Each(&[
             ("corrected", Measure::Field(Field::EccCorrectedVolatile)),
+            ("deferred", Measure::Field(Field::EccDeferredVolatile)),
             ("uncorrected", Measure::Field(Field::EccUncorrectedVolatile)),
         ]),
     )

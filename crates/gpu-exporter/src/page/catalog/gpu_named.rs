@@ -42,6 +42,7 @@ pub(super) const NAMED: &[FamilySpec] = &[
             ("decoder", Measure::Field(Field::DecoderUtilization)),
             ("encoder", Measure::Field(Field::EncoderUtilization)),
             ("jpeg", Measure::Field(Field::JpegUtilization)),
+            ("media", Measure::Field(Field::MediaUtilization)),
             ("optical_flow", Measure::Field(Field::OfaUtilization)),
         ]),
     )
@@ -119,9 +120,12 @@ pub(super) const NAMED: &[FamilySpec] = &[
         "gpu_clock_max_hertz",
         "Highest clock frequency by clock.",
         Supply::Each(&[
+            ("decoder", Measure::Field(Field::DecoderClockMax)),
+            ("fabric", Measure::Field(Field::FabricClockMax)),
             ("graphics", Measure::Field(Field::GraphicsClockMax)),
             ("memory", Measure::Field(Field::MemoryClockMax)),
             ("sm", Measure::Field(Field::SmClockMax)),
+            ("soc", Measure::Field(Field::SocClockMax)),
             ("video", Measure::Field(Field::VideoClockMax)),
         ]),
     )

@@ -1,14 +1,20 @@
 //! Every family of every vocabulary, once: name, help, kind, unit, labels, tier and where its series come from. A page
 //! holds nothing that is not listed here. No value is computed here.
 
+mod amd;
+mod amd_errors;
+mod amd_named;
 mod dcgm;
 mod dcgm_health;
 mod dcgm_named;
 mod exporter;
 mod gpu;
 mod gpu_named;
+mod gpu_parts;
 mod nvidia_smi;
+mod scale;
 
+pub(crate) use exporter::AMD_SOURCE;
 pub(super) use exporter::{
     APPLICATION_AGE, APPLICATION_DROPPED, APPLICATION_INFO, APPLICATION_UP, BUILD_INFO, COUNTERS_SKIPPED,
     DCGM_UP, DEVICE_ERRORS, FAMILIES_DROPPED, JOB_INFO, LABELS_LEFT_OUT, NODE_LABELS, PAGE_SERIES, REJECTED,
@@ -16,10 +22,11 @@ pub(super) use exporter::{
     WORKFLOW_INFO,
 };
 pub use exporter::{DRIVER_SOURCES, SELF};
+pub use scale::Scale;
 
 use gpu_exposition::{FamilyMeta, MetricKind};
 
-use crate::readings::{Field, ThrottleReason};
+use crate::readings::{ErrorBlock, Field, PartField, ThrottleReason};
 
 /// A set of names for the same readings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,10 +37,12 @@ pub enum Vocabulary {
     Dcgm,
     /// The five names of `nvidia-smi` wrappers.
     NvidiaSmi,
+    /// That of AMD's device-metrics-exporter.
+    Amd,
 }
 
 impl Vocabulary {
-    pub const ALL: [Self; 3] = [Self::Gpu, Self::Dcgm, Self::NvidiaSmi];
+    pub const ALL: [Self; 4] = [Self::Gpu, Self::Dcgm, Self::NvidiaSmi, Self::Amd];
 
     /// The word of the `--vocabulary` setting.
     pub const fn as_str(self) -> &'static str {
@@ -41,15 +50,17 @@ impl Vocabulary {
             Self::Gpu => "gpu",
             Self::Dcgm => "dcgm",
             Self::NvidiaSmi => "nvidia_smi",
+            Self::Amd => "amd",
         }
     }
 
     /// The families, in the order of the page: the default ones first.
     pub fn families(self) -> impl Iterator<Item = &'static FamilySpec> {
         let parts: [&[FamilySpec]; 3] = match self {
-            Self::Gpu => [gpu::DEFAULT, gpu_named::NAMED, &[]],
+            Self::Gpu => [gpu::DEFAULT, gpu_named::NAMED, gpu_parts::NAMED],
             Self::Dcgm => [dcgm::DEFAULT, dcgm_named::NAMED, dcgm_health::NAMED],
             Self::NvidiaSmi => [nvidia_smi::DEFAULT, &[], &[]],
+            Self::Amd => [amd::DEFAULT, amd_named::NAMED, amd_errors::NAMED],
         };
         parts.into_iter().flatten()
     }
@@ -88,10 +99,10 @@ pub enum Shares {
 #[derive(Debug)]
 pub struct FamilySpec {
     pub meta: FamilyMeta<'static>,
-    /// The second name of the same field: the one DCGM has given it since 4.6.
+    /// The second name of the same field: the one DCGM has given it since 4.6, or one that AMD has misspelt.
     pub alias: Option<&'static str>,
     pub tier: Tier,
-    /// The label that tells the series of one device apart, if there are several.
+    /// The labels that tell the series of one device apart, if there are several.
     pub labels: &'static [&'static str],
     pub ownership: Ownership,
     pub shares: Shares,
@@ -131,6 +142,57 @@ pub enum Supply {
     UnattributedUtilization,
     UnattributedMemory,
     Topology,
+    /// One series a part; before the number of the part stands the word for it, where the family has two labels.
+    Parts(&'static [(&'static str, PartField)]),
+    /// Errors of every block by kind.
+    BlockErrors,
+    /// Errors of one block.
+    OneBlock(ErrorBlock, ErrorKind),
+    /// Bytes of each link in one direction.
+    LinkDirection(Direction),
+    /// AMD's list of clocks.
+    Clocks(ClockBound),
+    /// Whether no block has more errors than allowed.
+    Health,
+    /// Compute units by process.
+    Occupancy,
+    /// How many GPUs or slices of GPUs the node has; once a page.
+    NodeCount,
+}
+
+/// What became of an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErrorKind {
+    Corrected,
+    Deferred,
+    Uncorrected,
+}
+
+impl ErrorKind {
+    pub(super) const ALL: [Self; 3] = [Self::Corrected, Self::Deferred, Self::Uncorrected];
+
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Corrected => "corrected",
+            Self::Deferred => "deferred",
+            Self::Uncorrected => "uncorrected",
+        }
+    }
+}
+
+/// Which way bytes go over a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    Received,
+    Sent,
+}
+
+/// Whether a clock is read as it is or as it may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClockBound {
+    Now,
+    Lowest,
+    Highest,
 }
 
 /// The kinds of errors that links count.
@@ -161,6 +223,8 @@ pub enum Measure {
     Share(Field, Field),
     /// Both together.
     Both(Field, Field),
+    /// What the second leaves of the first.
+    Left(Field, Field),
     Busy,
     Energy,
     PcieSent,
@@ -171,51 +235,6 @@ pub enum Measure {
     DriverThrottle(ThrottleReason),
     /// Whether the reason holds now.
     Throttled(ThrottleReason),
-}
-
-/// From the base unit of a reading to the unit of a family.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scale {
-    /// As it was read.
-    Base,
-    /// To thousandths: what the exporter summed up itself has no digits worth more.
-    Thousandths,
-    /// To millionths: a quotient of two readings.
-    Millionths,
-    /// A share to percent.
-    Percent,
-    /// Bytes to whole units of 2^20, cut as DCGM does.
-    Mebibytes,
-    /// Hertz to whole MHz.
-    Megahertz,
-    /// Joules to whole mJ.
-    Millijoules,
-    /// Seconds to whole ns.
-    Nanoseconds,
-    /// Bytes a second to whole KB/s of 10^3 bytes.
-    Kilobytes,
-    /// Bytes a second to whole MB/s of 10^6 bytes.
-    Megabytes,
-    /// To a whole number.
-    Whole,
-}
-
-impl Scale {
-    pub(super) fn apply(self, value: f64) -> f64 {
-        const MEBIBYTE: f64 = 1_048_576.0;
-        match self {
-            Self::Base => value,
-            Self::Thousandths => (value * 1e3).round() / 1e3,
-            Self::Millionths => (value * 1e6).round() / 1e6,
-            Self::Percent => (value * 1e4).round() / 1e2,
-            Self::Mebibytes => (value / MEBIBYTE).floor(),
-            Self::Kilobytes => (value / 1e3).round(),
-            Self::Megahertz | Self::Megabytes => (value / 1e6).round(),
-            Self::Millijoules => (value * 1e3).round(),
-            Self::Nanoseconds => (value * 1e9).round(),
-            Self::Whole => value.round(),
-        }
-    }
 }
 
 impl FamilySpec {
@@ -293,6 +312,11 @@ const fn dcgm_gauge(tier: Tier, name: &'static str, help: &'static str, supply: 
 
 const fn dcgm_counter(tier: Tier, name: &'static str, help: &'static str, supply: Supply) -> FamilySpec {
     counter(tier, name, help, supply).owned(Ownership::Holder)
+}
+
+/// AMD's exporter has gauges alone, and puts the owner on every family.
+const fn amd_gauge(tier: Tier, name: &'static str, help: &'static str, supply: Supply) -> FamilySpec {
+    gauge(tier, name, help, supply).owned(Ownership::Holder)
 }
 
 const fn field(field: Field) -> Supply {

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use gpu_exposition::{MetricKind, is_label_name, is_metric_name};
 
-use super::{FamilySpec, SELF, Supply, Tier, Vocabulary};
+use super::{FamilySpec, Ownership, SELF, Supply, Tier, Vocabulary};
+use crate::readings::ErrorBlock;
 
 fn every() -> impl Iterator<Item = &'static FamilySpec> {
     Vocabulary::ALL.into_iter().flat_map(Vocabulary::families)
@@ -35,6 +36,10 @@ fn names_are_valid_and_each_is_used_once() {
             "{} needs a label",
             spec.meta.name
         );
+        if let Supply::Parts(series) = spec.supply {
+            let expected = if series.len() == 1 { 1 } else { 2 };
+            assert_eq!(spec.labels.len(), expected, "{}", spec.meta.name);
+        }
     }
 }
 
@@ -50,10 +55,67 @@ fn our_names_end_in_their_unit_and_counters_in_total() {
             "{}",
             meta.name
         );
-        let units = ["ratio", "bytes", "watts", "joules", "celsius", "hertz", "seconds"];
+        let units = [
+            "ratio", "bytes", "watts", "joules", "celsius", "hertz", "seconds", "volts",
+        ];
         let stem = meta.name.trim_end_matches("_total");
         let unit = units.into_iter().find(|unit| stem.ends_with(&format!("_{unit}")));
         assert_eq!(meta.unit, unit, "{}", meta.name);
+    }
+}
+
+#[test]
+fn no_name_of_one_vocabulary_is_that_of_another() {
+    // OpenMetrics declares a family without `_total` or `_info`: these names must differ, too.
+    let declared = |spec: &'static FamilySpec| match spec.meta.kind {
+        MetricKind::Counter => spec.meta.name.trim_end_matches("_total"),
+        MetricKind::Info => spec.meta.name.trim_end_matches("_info"),
+        _ => spec.meta.name,
+    };
+    for one in Vocabulary::ALL {
+        for other in Vocabulary::ALL.into_iter().filter(|other| *other != one) {
+            let taken: BTreeSet<&str> = other
+                .families()
+                .flat_map(|spec| [declared(spec), spec.meta.name])
+                .collect();
+            for spec in one.families() {
+                let name = declared(spec);
+                assert!(
+                    !taken.contains(name),
+                    "{name} of {} is one of {}",
+                    one.as_str(),
+                    other.as_str()
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn amds_names_are_gauges_without_a_unit_of_our_own() {
+    for spec in Vocabulary::Amd.families() {
+        assert_eq!(spec.meta.kind, MetricKind::Gauge, "{}", spec.meta.name);
+        assert_eq!(spec.meta.unit, None, "{}", spec.meta.name);
+        assert_eq!(spec.ownership, Ownership::Holder, "{}", spec.meta.name);
+    }
+    let errors = |word: &str| {
+        let prefix = format!("gpu_ecc_{word}_");
+        Vocabulary::Amd
+            .families()
+            .filter(|spec| spec.meta.name.starts_with(&prefix))
+            .count()
+    };
+    let blocks = ErrorBlock::ALL.len() + 1;
+    assert_eq!(
+        [errors("correct"), errors("uncorrect"), errors("deferred")],
+        [blocks; 3]
+    );
+    for block in ErrorBlock::ALL {
+        let name = format!("gpu_ecc_deferred_{}", block.as_str());
+        assert!(
+            Vocabulary::Amd.families().any(|spec| spec.meta.name == name),
+            "{name}"
+        );
     }
 }
 
@@ -111,6 +173,18 @@ fn what_others_depend_on_is_there_by_default() {
         "nvidia_smi_memory_used_bytes",
         "nvidia_smi_temperature_celsius",
         "nvidia_smi_power_usage_watts",
+        "gpu_nodes_total",
+        "gpu_health",
+        "gpu_power_usage",
+        "gpu_package_power",
+        "gpu_energy_consumed",
+        "gpu_junction_temperature",
+        "gpu_gfx_activity",
+        "gpu_umc_activity",
+        "gpu_clock",
+        "gpu_used_vram",
+        "gpu_ecc_uncorrect_total",
+        "gpu_xgmi_link_rx",
     ] {
         assert!(names.contains(name), "{name}");
     }

@@ -16,7 +16,7 @@ fn vocabularies() {
     assert_eq!(words(""), Ok(vec![]));
     refused(
         words("gpu,cuda"),
-        "no vocabulary is called `cuda`: use gpu, dcgm or nvidia_smi",
+        "no vocabulary is called `cuda`: use gpu, dcgm, nvidia_smi or amd",
     );
 }
 

@@ -35,6 +35,7 @@ const ALL_SETTINGS: &[&str] = &[
     "exporter.config.lower-case-hostname=true",
     "exporter.config.no-hostname=false",
     "exporter.counters=DCGM_FI_DEV_GPU_UTIL\\, gauge\\, GPU utilization.",
+    "exporter.amdConfig=\\{\\}",
     "exporter.webConfig.secretName=web",
     "exporter.webConfig.key=config.yml",
     "exporter.webConfig.tls=server",
