@@ -332,11 +332,13 @@ pub(super) fn is_own_label(name: &str) -> bool {
         || specs.any(|spec| spec.labels.contains(&name))
 }
 
-/// Whether series with AMD's names have this label for themselves. Those of jobs an operator may give, and then they are his.
+/// Whether series with AMD's names have this label for themselves. The name of the cluster an operator may give, and then it is
+/// his.
 fn is_label_of_amd(name: &str) -> bool {
-    let is_optional = AmdLabel::ALL.iter().any(|label| label.as_str() == name);
-    let is_of_job = name.starts_with("job_") || name == AmdLabel::ClusterName.as_str();
-    (ALWAYS.contains(&name) || is_optional) && !is_of_job
+    let mut optional = AmdLabel::ALL
+        .into_iter()
+        .filter(|label| *label != AmdLabel::ClusterName);
+    ALWAYS.contains(&name) || optional.any(|label| label.as_str() == name)
 }
 
 /// Whether series with dcgm-exporter's names may have this label.

@@ -127,11 +127,7 @@ impl Settings {
             sample_interval: sample_interval(flags, &file)?,
             collection_interval: collection_interval(flags, &file)?,
             log_level: log_level(flags, &file),
-            log_format: flags
-                .log_format
-                .clone()
-                .or_else(|| file.log_format.clone())
-                .unwrap_or_else(|| "text".to_owned()),
+            log_format: log_format(flags, &file),
             page: page(flags, &file, amd)?,
             applications: ApplicationSettings::resolve(&flags.applications, &file)?,
             collectors: flags.collectors.clone().or_else(|| file.collectors.clone()),
@@ -247,6 +243,11 @@ fn log_level(flags: &Flags, file: &FileSettings) -> String {
     }
     let level = flags.log_level.as_ref().or(file.log_level.as_ref());
     level.map_or("info", String::as_str).to_owned()
+}
+
+fn log_format(flags: &Flags, file: &FileSettings) -> String {
+    let format = flags.log_format.as_ref().or(file.log_format.as_ref());
+    format.map_or("text", String::as_str).to_owned()
 }
 
 fn metrics_path(flags: &Flags, file: &FileSettings) -> Result<String, SettingsError> {

@@ -357,7 +357,7 @@ fn the_configuration_of_amds_exporter_decides() {
         r#"{"CommonConfig": {"MetricsFieldPrefix": "amd_"},
             "GPUConfig": {"Fields": ["GPU_USED_GTT", "GPU_POWER_USAGE"],
                           "Labels": ["GPU_UUID", "CARD_SERIES"],
-                          "CustomLabels": {"CLUSTER_NAME": "blue", "JOB_ID": "7"}}}"#,
+                          "CustomLabels": {"CLUSTER_NAME": "blue", "Rack": "7"}}}"#,
     );
     let page = text(&amd_nodes::mi300x_spx(), &settings);
     let names: BTreeSet<&str> = page
@@ -372,7 +372,7 @@ fn the_configuration_of_amds_exporter_decides() {
         "gpu_uuid=\"9f1c4e7a0b3d0000\"",
         "card_series=\"AMD Instinct MI300X OAM\"",
         "cluster_name=\"blue\"",
-        "job_id=\"7\"",
+        "rack=\"7\"",
     ] {
         assert!(lines(&page, "amd_gpu_power_usage")[0].contains(label), "{page}");
     }
@@ -381,16 +381,18 @@ fn the_configuration_of_amds_exporter_decides() {
 #[test]
 fn the_operators_labels_win() {
     let settings = PageSettings {
-        labels: LabelChoice::parse("pod,gpu_uuid,job_id"),
-        static_labels: StaticLabels::parse(["job_id=9"]).unwrap(),
+        labels: LabelChoice::parse("pod,gpu_uuid,cluster_name"),
+        static_labels: StaticLabels::parse(["cluster_name=blue"]).unwrap(),
         ..amd()
     };
     let page = text(&amd_nodes::mi300x_spx(), &settings);
     assert_eq!(
         lines(&page, "gpu_power_usage")[0],
-        "gpu_power_usage{gpu_id=\"0\",gpu_partition_id=\"0\",gpu_uuid=\"9f1c4e7a0b3d0000\",pod=\"llm-0\",job_id=\"9\"} 705"
+        "gpu_power_usage{gpu_id=\"0\",gpu_partition_id=\"0\",gpu_uuid=\"9f1c4e7a0b3d0000\",pod=\"llm-0\",cluster_name=\"blue\"} 705"
     );
-    assert!(StaticLabels::parse(["gpu_id=1"]).is_err());
+    for own in ["gpu_id=1", "job_id=7", "pod_uuid=x", "xcc_index=1"] {
+        assert!(StaticLabels::parse([own]).is_err(), "{own}");
+    }
 }
 
 #[test]

@@ -66,10 +66,7 @@ impl Labeller<'_> {
             ("job_user", job.and_then(|job| job.user.as_deref())),
             ("job_partition", job.and_then(|job| job.partition.as_deref())),
         ];
-        for (name, value) in texts
-            .into_iter()
-            .filter(|(name, _)| !is_given(self.settings, name))
-        {
+        for (name, value) in texts {
             self.push(&mut block, name, value.unwrap_or_default())?;
         }
         if !is_given(self.settings, AmdLabel::ClusterName.as_str()) {
