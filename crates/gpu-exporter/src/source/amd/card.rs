@@ -116,9 +116,11 @@ impl Card {
                 card: self.found.card,
                 render: self.found.render,
                 series: product,
+                number: text("product_number"),
                 maker: maker(directory),
                 compute_partition: self.compute_mode.clone(),
                 memory_partition: self.memory_mode.clone(),
+                deployment: None,
             },
         }
     }

@@ -116,7 +116,7 @@ const MACHINES: [Named; 7] = [
 #[test]
 fn seven_machines_in_two_vocabularies() {
     for (name, plan, is_summed) in MACHINES {
-        let machine = plan().arguments(&["--vocabulary=gpu"]).start();
+        let machine = plan().arguments(&["--vocabulary=gpu,amd"]).start();
         check(&format!("{name}.prom"), || shown(&machine.page(), is_summed));
         check(&format!("{name}.json"), || {
             normalised_json(&machine.exporter.get("/api/v1/monitoring/gpu-metrics").text())
