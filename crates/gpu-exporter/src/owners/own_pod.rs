@@ -64,7 +64,8 @@ impl OwnGpus {
 
     fn has_whole(&self, device: &DeviceSnapshot) -> bool {
         let identity = &device.identity;
-        self.has(&identity.uuid) || self.has(&identity.index.to_string())
+        let names = [&identity.uuid, &identity.pci_bus_id, &identity.index.to_string()];
+        names.into_iter().any(|name| self.has(name))
     }
 
     /// Whether the device, or a slice of it, is the pod's.

@@ -26,7 +26,8 @@ use anyhow::Context as _;
 use gpu_runtime::{Shutdown, SystemClock, Tasks, complain, run_on_one_thread, start_logging};
 
 use crate::collect::{Attribution, Collector, Intervals, Surroundings};
-use crate::settings::{Cli, Command, Flags, Settings, Source};
+use crate::owners::own_pod::OwnGpus;
+use crate::settings::{Cli, Command, Flags, OwnGpusFrom, Settings, Sidecar, Source};
 use crate::snapshot::Origin;
 use crate::source::DriverLoader;
 use crate::source::amd::AmdLoader;
@@ -63,7 +64,12 @@ impl Default for Parts {
 pub fn drivers(settings: &Settings) -> Vec<Box<dyn DriverLoader>> {
     let (sysfs, procfs) = (devices_root(settings), settings.procfs.clone());
     let nvidia = NvidiaLoader::new(settings.nvml_library.clone()).looking_at(sysfs.clone());
-    let amd = AmdLoader::new(sysfs, procfs, ownership::sight(settings));
+    let mut amd = AmdLoader::new(sysfs, procfs, ownership::sight(settings));
+    // A sidecar whose GPUs nobody names takes what it sees for its pod's.
+    let is_unnamed = |sidecar: &Sidecar| sidecar.own_gpus == OwnGpusFrom::Settings(OwnGpus::All);
+    if settings.sidecar.as_ref().is_some_and(is_unnamed) {
+        amd = amd.granted_in(PathBuf::from("/dev/dri"));
+    }
     vec![Box::new(nvidia), Box::new(amd)]
 }
 

@@ -324,3 +324,29 @@ fn partitions_with_tables_of_their_own_are_read_from_them() {
     std::fs::write(directory.join("xcp_metrics"), bytes).unwrap();
     assert_eq!((busy(0), busy(3)), (Some(0.5), Some(0.75)));
 }
+
+/// `/sys` shows all GPUs of the node to every container; only what has a device file here was given to this one.
+#[test]
+fn a_container_may_be_shown_only_what_it_was_given() {
+    let node = Node::of(&[mi300x_cpx(), mi210().at(8)]);
+    let root = node.tree.sysfs.parent().unwrap();
+    let granted = root.join("dri");
+    let load = || {
+        AmdLoader::new(root.join("sys"), root.join("proc"), Sight::Own)
+            .granted_in(granted.clone())
+            .load()
+            .unwrap()
+    };
+    assert_eq!(load().list(), Ok(Vec::new()));
+    std::fs::create_dir(&granted).unwrap();
+    std::fs::write(granted.join("renderD130"), "").unwrap();
+    let driver = load();
+    let listed = driver.list().unwrap();
+    assert_eq!(listed.len(), 1);
+    let mut readings = DeviceReadings::default();
+    driver.open(&listed[0]).unwrap().fast.read(&mut readings).unwrap();
+    let names: Vec<&str> = readings.slices.iter().map(|slice| slice.uuid.as_str()).collect();
+    assert_eq!(names, ["amdgpu_xcp_2"]);
+    std::fs::write(granted.join(format!("renderD{}", mi210().at(8).render)), "").unwrap();
+    assert_eq!(driver.list().unwrap().len(), 2);
+}

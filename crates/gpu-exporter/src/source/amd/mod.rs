@@ -45,12 +45,27 @@ pub struct AmdLoader {
     sysfs: PathBuf,
     procfs: PathBuf,
     sight: Sight,
+    granted: Option<PathBuf>,
 }
 
 impl AmdLoader {
     /// Processes are looked for under `procfs` only with the host's sight.
     pub fn new(sysfs: PathBuf, procfs: PathBuf, sight: Sight) -> Self {
-        Self { sysfs, procfs, sight }
+        Self {
+            sysfs,
+            procfs,
+            sight,
+            granted: None,
+        }
+    }
+
+    /// Only GPUs and partitions whose render node is in this directory. `/sys` shows every container all of the node's; the
+    /// device files are what a container was given.
+    pub fn granted_in(self, directory: PathBuf) -> Self {
+        Self {
+            granted: Some(directory),
+            ..self
+        }
     }
 }
 
@@ -70,6 +85,7 @@ impl DriverLoader for AmdLoader {
         Ok(Arc::new(AmdDriver {
             version: driver_version(&self.sysfs, &self.procfs),
             sysfs: self.sysfs.clone(),
+            granted: self.granted.clone(),
             clients,
             state: Mutex::default(),
         }))
@@ -90,6 +106,7 @@ fn driver_version(sysfs: &Path, procfs: &Path) -> String {
 
 struct AmdDriver {
     sysfs: PathBuf,
+    granted: Option<PathBuf>,
     version: String,
     clients: Arc<Clients>,
     state: Mutex<State>,
@@ -117,6 +134,7 @@ impl Driver for AmdDriver {
         let cards: Vec<Card> = found
             .into_iter()
             .map(|found| Card::new(found, &topology))
+            .filter_map(|card| self.granted_part(card))
             .collect();
         let uuids = uuids(&cards);
         let mut known = BTreeMap::new();
@@ -166,6 +184,19 @@ impl Driver for AmdDriver {
 }
 
 impl AmdDriver {
+    /// What of a GPU is this container's.
+    fn granted_part(&self, mut card: Card) -> Option<Card> {
+        let Some(granted) = &self.granted else {
+            return Some(card);
+        };
+        let is_granted = |render: u32| granted.join(format!("renderD{render}")).exists();
+        if card.partitions.is_empty() {
+            return card.found.render.is_some_and(is_granted).then_some(card);
+        }
+        card.partitions.retain(|part| is_granted(part.node.render));
+        (!card.partitions.is_empty()).then_some(card)
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
