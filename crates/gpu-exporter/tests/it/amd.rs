@@ -4,6 +4,7 @@ mod odd_trees;
 mod speed;
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use gpu_exporter::owners::Sight;
 use gpu_exporter::readings::{DeviceReadings, Field, PartField, SliceId, ThrottleReason};
@@ -349,4 +350,40 @@ fn a_container_may_be_shown_only_what_it_was_given() {
     assert_eq!(names, ["amdgpu_xcp_2"]);
     std::fs::write(granted.join(format!("renderD{}", mi210().at(8).render)), "").unwrap();
     assert_eq!(driver.list().unwrap().len(), 2);
+}
+
+/// A process that computes also shows its memory in its open files, where it is the same memory.
+#[test]
+fn a_process_that_computes_and_draws_is_counted_once() {
+    let both =
+        "drm-driver:\tamdgpu\ndrm-client-id:\t4\ndrm-pdev:\t0000:05:00.0\ndrm-memory-vram:\t3145728 KiB\n";
+    let draws = "drm-driver:\tamdgpu\ndrm-client-id:\t5\ndrm-pdev:\t0000:05:00.0\ndrm-memory-vram:\t1024 KiB\n\
+                 drm-engine-gfx:\t5 ns\n";
+    let gpu = rx7900xtx()
+        .process(1500, 0, 1 << 30, 10)
+        .client(1500, both)
+        .client(1501, draws);
+    let node = Node::of(&[gpu]);
+    let root = node.tree.sysfs.parent().unwrap();
+    let driver = AmdLoader::new(root.join("sys"), root.join("proc"), Sight::Host)
+        .load()
+        .unwrap();
+    let mut fast = driver.open(&driver.list().unwrap()[0]).unwrap().fast;
+    let mut readings = DeviceReadings::default();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let processes = loop {
+        fast.read(&mut readings).unwrap();
+        let processes = readings.processes.as_ref().known().unwrap();
+        if processes.len() == 2 && processes[1].utilization.is_known() {
+            break processes;
+        }
+        assert!(Instant::now() < deadline, "{processes:?}");
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    assert_eq!(processes[0].pid, 1500);
+    assert_eq!(processes[0].memory_bytes, Reading::Known(3_221_225_472.0));
+    assert_eq!(processes[0].utilization, Reading::Unsupported);
+    assert_eq!(processes[1].pid, 1501);
+    assert_eq!(processes[1].memory_bytes, Reading::Known(1_048_576.0));
+    assert_eq!(processes[1].utilization, Reading::Known(0.0));
 }

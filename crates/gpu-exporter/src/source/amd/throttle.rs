@@ -38,12 +38,13 @@ impl Throttling {
     pub(super) fn update(&mut self, table: &Metrics, seconds: f64, into: &mut DeviceReadings) -> Option<u64> {
         let ticks = self.ticks.pass(table.accumulation_counter);
         let residency = &table.residency;
+        let counted = |counter: Option<u64>| counter.filter(|_| !mirrors(table));
         let counters = [
             residency.prochot,
-            residency.package_power,
-            residency.socket_thermal,
+            counted(residency.package_power),
+            counted(residency.socket_thermal),
             residency.vr_thermal,
-            residency.hbm_thermal,
+            counted(residency.hbm_thermal),
         ];
         let by_bits = table.throttlers();
         // Room for all of them; the rest repeats a reason that is judged anyway.
@@ -83,6 +84,20 @@ impl Throttling {
     }
 }
 
+/// Drivers are known whose counters of power and heat are copies of the tick counter, on boards that idle: nothing was counted.
+fn mirrors(table: &Metrics) -> bool {
+    let residency = &table.residency;
+    let counters = [
+        residency.package_power,
+        residency.socket_thermal,
+        residency.hbm_thermal,
+    ];
+    table.accumulation_counter.is_some_and(|ticks| ticks > 0)
+        && counters
+            .iter()
+            .all(|counter| *counter == table.accumulation_counter)
+}
+
 fn reason(throttler: Throttler) -> ThrottleReason {
     match throttler {
         Throttler::Prochot => ThrottleReason::ProcessorHot,
@@ -92,5 +107,72 @@ fn reason(throttler: Throttler) -> ThrottleReason {
         Throttler::VrThermal => ThrottleReason::RegulatorThermal,
         Throttler::HbmThermal => ThrottleReason::MemoryThermal,
         Throttler::Other => ThrottleReason::HardwareSlowdown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Reasons from bits, from counters, and from counters that count nothing.
+
+    use gpu_model::Reading;
+
+    use super::{Metrics, Throttling};
+    use crate::readings::{DeviceReadings, Field, ThrottleReason};
+
+    fn table(ticks: u64, power: u64, thermal: u64) -> Metrics {
+        let mut table = Metrics::EMPTY;
+        table.accumulation_counter = Some(ticks);
+        table.residency.package_power = Some(power);
+        table.residency.socket_thermal = Some(thermal);
+        table.residency.hbm_thermal = Some(thermal);
+        table
+    }
+
+    fn after(tables: &[Metrics]) -> DeviceReadings {
+        let (mut throttling, mut readings) = (Throttling::default(), DeviceReadings::default());
+        for table in tables {
+            throttling.update(table, 1.0, &mut readings);
+        }
+        readings
+    }
+
+    #[test]
+    fn counters_become_shares_seconds_and_reasons() {
+        let readings = after(&[table(1_000, 10, 0), table(2_000, 510, 0)]);
+        assert_eq!(readings.values.known(Field::LimitSharePower), Some(0.5));
+        assert_eq!(readings.values.known(Field::LimitShareThermal), Some(0.0));
+        let set = readings.throttled.known().unwrap();
+        assert_eq!(set.judgement(ThrottleReason::PowerCap), Some(true));
+        assert_eq!(set.judgement(ThrottleReason::HardwareThermal), Some(false));
+        assert_eq!(
+            set.judgement(ThrottleReason::ProcessorHot),
+            None,
+            "nobody counted it"
+        );
+        let seconds = |reason: ThrottleReason| readings.throttle_seconds[reason as usize];
+        assert_eq!(seconds(ThrottleReason::PowerCap), Reading::Known(0.5));
+        assert_eq!(seconds(ThrottleReason::ProcessorHot), Reading::Unsupported);
+    }
+
+    #[test]
+    fn copies_of_the_tick_counter_are_no_throttling() {
+        let readings = after(&[table(1_000, 1_000, 1_000), table(2_000, 2_000, 2_000)]);
+        assert_eq!(readings.values.known(Field::LimitSharePower), None);
+        assert_eq!(readings.throttled, Reading::Unsupported);
+        let power = readings.throttle_seconds[ThrottleReason::PowerCap as usize];
+        assert_eq!(power, Reading::Unsupported);
+    }
+
+    #[test]
+    fn bits_name_reasons_at_once() {
+        let mut table = Metrics::EMPTY;
+        table.throttle_bits = Some(1 << 34 | 1);
+        let set = after(&[table]).throttled.known().unwrap();
+        let holding = ThrottleReason::ALL
+            .into_iter()
+            .filter(|reason| set.contains(*reason));
+        let expected = [ThrottleReason::MemoryThermal, ThrottleReason::PowerCap];
+        assert_eq!(holding.collect::<Vec<_>>(), expected);
+        assert_eq!(set.judgement(ThrottleReason::SyncBoost), None);
     }
 }

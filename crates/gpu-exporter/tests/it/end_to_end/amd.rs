@@ -1,5 +1,7 @@
 //! The real program on AMD's machines, alone and beside NVIDIA's: golden pages, who holds what, and what goes wrong.
 
+use std::time::{Duration, Instant};
+
 use gpu_exposition::Format;
 use gpu_nvml_double::scenario::Scenario;
 
@@ -180,4 +182,55 @@ fn the_doctor_looks_at_amd() {
     );
     assert!(text.contains("ok    driver nvml: it is not needed"), "{text}");
     assert!(text.contains("ok    AMD GPU 0"), "{text}");
+}
+
+/// Processor time of all threads so far, in nanoseconds.
+fn busy_nanoseconds(pid: u32) -> u64 {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
+    let of = |thread: std::fs::DirEntry| {
+        let text = std::fs::read_to_string(thread.path().join("schedstat")).ok()?;
+        text.split_whitespace().next()?.parse::<u64>().ok()
+    };
+    threads.filter_map(of).sum()
+}
+
+/// The limits hold in the build that ships; what a build without optimisation takes is only printed. `GPU_SOAK_SECONDS`
+/// lengthens the look.
+#[test]
+fn soak_eight_amd_gpus_at_one_sample_a_second_cost_little() {
+    let seconds = std::env::var("GPU_SOAK_SECONDS").ok();
+    let window = seconds.and_then(|text| text.parse().ok()).unwrap_or(4);
+    for (name, plan) in [("SPX", mi300x_spx as fn() -> Plan), ("CPX", cpx_x8)] {
+        let machine = plan()
+            .arguments(&["--sample-interval=1s", "--path.procfs=/proc"])
+            .start();
+        machine.wait(|page| page.matches("\ngpu_up{").count() == 8);
+        let pid = machine.exporter.pid();
+        let (before, started) = (busy_nanoseconds(pid), Instant::now());
+        std::thread::sleep(Duration::from_secs(window));
+        let busy = Duration::from_nanos(busy_nanoseconds(pid) - before);
+        let share = busy.as_secs_f64() / started.elapsed().as_secs_f64();
+        let (resident, files) = (machine.exporter.resident(), machine.open_files());
+        println!(
+            "{name}: {:.3} % of a core, {} KiB, {files} files, {} threads",
+            share * 100.0,
+            resident / 1024,
+            machine.threads()
+        );
+        assert!(files < 600, "{files} files");
+        if !cfg!(debug_assertions) {
+            assert!(resident < 12 << 20, "{resident} bytes");
+            assert!(share < 0.01, "{share} of a core on a machine that may be busy");
+        }
+    }
+}
+
+/// A node of eight GPUs in sixty-four partitions, each with a process.
+fn cpx_x8() -> Plan {
+    let gpu = |number: u32| {
+        (0..8).fold(mi300x_cpx().at(number), |gpu: Gpu, partition| {
+            gpu.process(9_000 + number * 8 + partition, partition, GIB, 10)
+        })
+    };
+    amd_alone((0..8).map(gpu).collect())
 }
