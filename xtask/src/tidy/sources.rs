@@ -18,6 +18,7 @@ const EDGES: &[&str] = &[
     "gpu-nvml",
     "gpu-nvml-double",
     "gpu-runtime",
+    "gpu-store",
     "gpu-testbed",
     "xtask",
 ];

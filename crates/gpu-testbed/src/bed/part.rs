@@ -249,6 +249,13 @@ impl Part {
         self.wait(grace + PROBE_WITHIN).await
     }
 
+    /// Ends the part by a signal of its own choice and waits for it: a restart, a crash that is part of the test.
+    pub async fn stop_by(&self, signal: Signal, within: Duration) -> Result<End, BedError> {
+        self.link.expect_end(&self.name);
+        self.signal(signal)?;
+        self.wait(within).await
+    }
+
     /// Sends a signal. An end that follows counts as the death of the part: this is how tests break a bed.
     pub fn signal(&self, signal: Signal) -> Result<(), BedError> {
         let order = Order::Signal {
