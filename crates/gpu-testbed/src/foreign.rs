@@ -2,10 +2,17 @@
 //! these is that our objects are accepted, not that somebody acts on them.
 
 use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context as _;
 
 use crate::cache_layout::{ProgramSet, cache_directory};
+use crate::eventually::eventually;
 use crate::fleet::{Fleet, FleetError};
 use crate::requirement::Need;
+
+/// As long as `kubectl wait` is given elsewhere.
+const ESTABLISHED_WITHIN: Duration = Duration::from_secs(60);
 
 /// A project whose object kinds can be installed into a fleet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -68,5 +75,51 @@ impl Foreign {
             .programs_in(&cache_directory()?)?
             .join(self.name());
         directory.is_dir().then_some(directory)
+    }
+}
+
+/// Argo's WorkflowTemplate with its whole schema, under a group of our own: what Argo publishes for clusters leaves the inside
+/// of a template open, and the two cannot stand side by side under one name.
+#[derive(Debug, Clone, Copy)]
+pub struct ArgoTemplates;
+
+impl ArgoTemplates {
+    /// The group and version that judged objects have to name.
+    pub const VERSION: &'static str = "judged.argoproj.io/v1alpha1";
+
+    /// What a test hands to [`crate::require!`].
+    pub fn need() -> Need {
+        Need::that("the whole schema of Argo's templates", || Self::file().is_some())
+    }
+
+    /// Installs the kind. `kubectl wait` gives up on an object that has no condition at all yet, as one this large has for a
+    /// moment.
+    pub async fn install(fleet: &Fleet) -> anyhow::Result<()> {
+        let file = Self::file().context("the whole schema of Argo's templates")?;
+        let text = std::fs::read_to_string(&file)?
+            .replace(
+                "workflowtemplates.argoproj.io",
+                "workflowtemplates.judged.argoproj.io",
+            )
+            .replace("group: argoproj.io", "group: judged.argoproj.io");
+        let ours = fleet.bed().write_file("argo-templates.yaml", text)?;
+        let ours = ours.display().to_string();
+        fleet.kubectl(&["apply", "--server-side", "-f", &ours]).await?;
+        eventually("the kind of templates is served", ESTABLISHED_WITHIN, || async {
+            let told = fleet
+                .kubectl(&["get", "-f", &ours, "-ojsonpath={.status}"])
+                .await?;
+            let is_served = told.contains(r#""status":"True","type":"Established""#);
+            Ok(is_served.then_some(()))
+        })
+        .await
+    }
+
+    fn file() -> Option<PathBuf> {
+        let directory = ProgramSet::Crds
+            .programs_in(&cache_directory()?)?
+            .join("argo-templates");
+        let file = directory.join("argoproj.io_workflowtemplates.yaml");
+        file.is_file().then_some(file)
     }
 }

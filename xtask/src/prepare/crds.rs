@@ -1,6 +1,6 @@
 //! Object kinds of other projects, taken out of their published Go modules: only YAML, nothing is built.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -69,10 +69,7 @@ fn take(module: &Module<'_>, target: &Path) -> Result<()> {
     );
     let source = Path::new(told["Dir"].as_str().unwrap_or_default()).join(module.directory);
     std::fs::create_dir_all(target).with_context(|| format!("failed to create `{}`", target.display()))?;
-    for entry in
-        std::fs::read_dir(&source).with_context(|| format!("failed to list `{}`", source.display()))?
-    {
-        let path = entry?.path();
+    for path in files(&source)? {
         let name = path
             .file_name()
             .unwrap_or_default()
@@ -84,4 +81,14 @@ fn take(module: &Module<'_>, target: &Path) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The files of a directory, or the one file.
+fn files(source: &Path) -> Result<Vec<PathBuf>> {
+    if source.is_file() {
+        return Ok(vec![source.to_owned()]);
+    }
+    let entries =
+        std::fs::read_dir(source).with_context(|| format!("failed to list `{}`", source.display()))?;
+    entries.map(|entry| Ok(entry?.path())).collect()
 }

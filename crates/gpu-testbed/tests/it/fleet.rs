@@ -8,6 +8,7 @@ mod objects;
 mod scale;
 mod scheduling;
 mod tls_server;
+mod workflows;
 
 use std::time::Duration;
 
