@@ -1,6 +1,7 @@
 //! The one program of the test bed's own image. Without arguments it holds the namespaces of a pod until it is asked
 //! to end; as `answer PORT TEXT` it also answers every HTTP request with the text; as `ask ADDRESS:PORT` it asks such
-//! a server once and prints the answer, since the image has no other program.
+//! a server once and prints the answer, since the image has no other program; as `step PORT DIRECTORY` it is a step of a
+//! workflow: it writes the GPUs that it was given to `own`, works until it is asked for anything, and ends after it wrote `done`.
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,
@@ -9,6 +10,7 @@
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -36,7 +38,8 @@ fn main() -> anyhow::Result<()> {
             std::thread::spawn(move || serve(&listener, &text));
         }
         ["ask", address] => return ask(address),
-        _ => bail!("usage: testbed-pause [answer PORT TEXT | ask ADDRESS:PORT]"),
+        ["step", port, directory] => return step(port, Path::new(directory)),
+        _ => bail!("usage: testbed-pause [answer PORT TEXT | ask ADDRESS:PORT | step PORT DIRECTORY]"),
     }
     signals.wait().context("failed to wait for signals")?;
     Ok(())
@@ -65,6 +68,17 @@ fn answer(mut stream: TcpStream, text: &str) -> std::io::Result<()> {
         stream,
         "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{text}"
     )
+}
+
+fn step(port: &str, directory: &Path) -> anyhow::Result<()> {
+    let port: u16 = port.parse().with_context(|| format!("`{port}` is not a port"))?;
+    let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, port))
+        .with_context(|| format!("failed to listen on port {port}"))?;
+    let own = std::env::var("NVIDIA_VISIBLE_DEVICES").unwrap_or_default();
+    std::fs::write(directory.join("own"), own).context("failed to write the GPUs of the step")?;
+    let (stream, _) = listener.accept().context("nobody ended the step")?;
+    answer(stream, "ending")?;
+    std::fs::write(directory.join("done"), "0").context("failed to write the end of the step")
 }
 
 fn ask(address: &str) -> anyhow::Result<()> {

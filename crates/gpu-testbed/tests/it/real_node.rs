@@ -9,3 +9,4 @@ mod exporter_release;
 mod exporter_worker;
 mod pods;
 mod service;
+mod sidecar;
