@@ -20,6 +20,8 @@ const LIST_PATIENCE: Duration = Duration::from_secs(5);
 const FAULT_WAIT: Duration = Duration::from_secs(1);
 /// Long enough for an alert to fire and a person to look; a GPU taken out on purpose is forgotten after it.
 const REMEMBER_DEPARTED: Duration = Duration::from_secs(3600);
+/// Between two walks over the bus for hardware of a driver that is not there: servers have hundreds of devices on it.
+const HARDWARE_LOOK: Duration = Duration::from_secs(10);
 /// The driver's own limit is far below; a listing beyond this is corrupt.
 const MOST_DEVICES: usize = 256;
 /// A driver that was loaded again leaves those behind that hang in the old one, two threads each. After this many the device
@@ -71,6 +73,7 @@ impl Roster {
             loader,
             intervals,
             driver: None,
+            hardware: None,
             left_behind: Vec::new(),
             shared: Arc::clone(&shared),
         };
@@ -216,6 +219,8 @@ struct Lister {
     loader: Box<dyn DriverLoader>,
     intervals: Intervals,
     driver: Option<Arc<dyn Driver>>,
+    /// While the driver is absent: whether it has hardware here, and when that was looked at.
+    hardware: Option<(Instant, bool)>,
     /// By uuid, the workers that were let go.
     left_behind: Vec<(String, Trace)>,
     shared: Arc<(Mutex<State>, Condvar)>,
@@ -348,9 +353,21 @@ impl Lister {
         })
     }
 
+    /// Whether there is hardware for the driver, as of the last look.
+    fn sees_hardware(&mut self) -> bool {
+        match self.hardware {
+            Some((at, seen)) if at.elapsed() < HARDWARE_LOOK => seen,
+            _ => {
+                let seen = self.loader.sees_hardware();
+                self.hardware = Some((Instant::now(), seen));
+                seen
+            }
+        }
+    }
+
     fn note(&mut self, outcome: Result<(), DriverFault>, started: Instant) {
         let is_absent = matches!(outcome, Err(DriverFault::Absent(_)));
-        let is_needless = is_absent && !self.loader.sees_hardware();
+        let is_needless = is_absent && !self.sees_hardware();
         let mut state = self.lock();
         state.is_needless = is_needless && state.hold == Hold::Held;
         state.listing_since = None;
