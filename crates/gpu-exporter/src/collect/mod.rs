@@ -296,7 +296,13 @@ impl Cycle {
         let all: Vec<(SourceStatus, bool)> = self
             .rosters
             .iter()
-            .map(|roster| (roster.status(now), roster.is_needless()))
+            .flat_map(|roster| {
+                let is_needless = roster.is_needless();
+                roster
+                    .status(now)
+                    .into_iter()
+                    .map(move |status| (status, is_needless))
+            })
             .collect();
         let is_any_up = all.iter().any(|(status, _)| status.up);
         all.into_iter()

@@ -12,7 +12,7 @@ use super::Intervals;
 use super::faults::{FaultLedger, Reporter};
 use super::worker::{Trace, Worker, thread};
 use crate::snapshot::{DeviceState, Identity, SourceStatus};
-use crate::source::{Driver, DriverFault, DriverLoader, FaultStream, Listed};
+use crate::source::{Driver, DriverFault, DriverLoader, FaultStream, Listed, StandIn};
 
 /// A listing that takes longer than this makes the source stale in every page.
 const LIST_PATIENCE: Duration = Duration::from_secs(5);
@@ -55,7 +55,10 @@ pub(super) struct State {
     listed_at: Option<Instant>,
     listing_since: Option<Instant>,
     last_duration: Option<Duration>,
-    errors: BTreeMap<&'static str, u64>,
+    /// What is read in the place of the source that the roster is named after.
+    stands_in: Option<StandIn>,
+    /// By the source that was read, by class.
+    errors: BTreeMap<&'static str, BTreeMap<&'static str, u64>>,
 }
 
 /// The devices of one source.
@@ -112,24 +115,20 @@ impl Roster {
         self.with(|state| state.is_needless)
     }
 
-    pub(super) fn status(&self, now: Instant) -> SourceStatus {
+    /// How the source is doing; where another one stands in for it, that one, too.
+    pub(super) fn status(&self, now: Instant) -> Vec<SourceStatus> {
         self.with(|state| {
-            let hangs = state
-                .listing_since
-                .is_some_and(|since| now.saturating_duration_since(since) > LIST_PATIENCE);
-            let problem = if hangs {
-                Some(Arc::from("the driver does not answer"))
-            } else {
-                state.problem.clone()
+            let Some(stands_in) = state.stands_in.clone() else {
+                return vec![state.status(self.name, now)];
             };
-            SourceStatus {
-                name: self.name,
-                up: problem.is_none() && state.listed_at.is_some(),
-                problem,
-                last_success_age: state.listed_at.map(|at| now.saturating_duration_since(at)),
-                last_duration: state.last_duration,
-                errors: state.errors.clone(),
-            }
+            let replaced = SourceStatus {
+                up: false,
+                problem: Some(stands_in.because),
+                last_success_age: None,
+                last_duration: None,
+                ..state.status(self.name, now)
+            };
+            vec![replaced, state.status(stands_in.name, now)]
         })
     }
 }
@@ -160,6 +159,7 @@ impl State {
             listed_at: None,
             listing_since: None,
             last_duration: None,
+            stands_in: None,
             errors: BTreeMap::new(),
         }
     }
@@ -170,6 +170,31 @@ impl State {
         self.workers.iter().any(|worker| is_it(&worker.listed.identity))
             || self.departed.iter().any(|(departed, _)| is_it(departed))
             || self.unopened.iter().any(|(unopened, _)| is_it(unopened))
+    }
+
+    fn status(&self, name: &'static str, now: Instant) -> SourceStatus {
+        let hangs = self
+            .listing_since
+            .is_some_and(|since| now.saturating_duration_since(since) > LIST_PATIENCE);
+        let problem = if hangs {
+            Some(Arc::from("the driver does not answer"))
+        } else {
+            self.problem.clone()
+        };
+        SourceStatus {
+            name,
+            up: problem.is_none() && self.listed_at.is_some(),
+            problem,
+            last_success_age: self.listed_at.map(|at| now.saturating_duration_since(at)),
+            last_duration: self.last_duration,
+            errors: self.errors.get(name).cloned().unwrap_or_default(),
+        }
+    }
+
+    /// Counts an error of the source that is read now.
+    fn count(&mut self, name: &'static str, class: &'static str) {
+        let name = self.stands_in.as_ref().map_or(name, |stands_in| stands_in.name);
+        *self.errors.entry(name).or_default().entry(class).or_default() += 1;
     }
 
     /// The devices without a worker, and what is wrong with them.
@@ -189,9 +214,9 @@ impl State {
     }
 
     /// Takes over which devices could not be opened; says each once, counts each time.
-    fn note_unopened(&mut self, unopened: Vec<(Arc<Identity>, DriverFault)>) {
+    fn note_unopened(&mut self, name: &'static str, unopened: Vec<(Arc<Identity>, DriverFault)>) {
         for (identity, fault) in &unopened {
-            *self.errors.entry(fault.class()).or_default() += 1;
+            self.count(name, fault.class());
             if !self.unopened.contains(&(Arc::clone(identity), fault.clone())) {
                 warn!(gpu = identity.index, uuid = %identity.uuid, problem = %fault, "cannot open a GPU");
             }
@@ -271,7 +296,7 @@ impl Lister {
         };
         let devices = driver.list()?;
         for fault in driver.undescribed() {
-            *self.lock().errors.entry(fault.class()).or_default() += 1;
+            self.lock().count(self.loader.name(), fault.class());
         }
         if devices.len() > MOST_DEVICES {
             return Err(DriverFault::Failed {
@@ -283,7 +308,11 @@ impl Lister {
 
     fn load(&mut self) -> Result<Arc<dyn Driver>, DriverFault> {
         let driver = self.loader.load()?;
-        info!(source = self.loader.name(), "loaded the driver");
+        let stands_in = driver.stands_in();
+        if stands_in.is_none() {
+            info!(source = self.loader.name(), "loaded the driver");
+        }
+        self.lock().stands_in = stands_in;
         if let Some(stream) = driver.faults() {
             let shared = Arc::clone(&self.shared);
             let weak = Arc::downgrade(&driver);
@@ -327,7 +356,7 @@ impl Lister {
                 .introduce(&device.identity.uuid, &device.identity.pci_bus_id);
         }
         state.note_departures(devices, Instant::now());
-        state.note_unopened(unopened);
+        state.note_unopened(self.loader.name(), unopened);
         state.workers = workers;
         Ok(())
     }
@@ -378,7 +407,7 @@ impl Lister {
             state.problem = None;
             return;
         };
-        *state.errors.entry(fault.class()).or_default() += 1;
+        state.count(self.loader.name(), fault.class());
         let text = fault.to_string();
         if state.problem.as_deref() != Some(text.as_str()) {
             if state.is_needless {
@@ -400,6 +429,7 @@ impl Lister {
         let workers = {
             let mut state = self.lock();
             state.unopened.clear();
+            state.stands_in = None;
             std::mem::take(&mut state.workers)
         };
         self.leave_behind(&workers);

@@ -216,11 +216,13 @@ fn run_fast(mut reader: Box<dyn DeviceReader>, shared: &Shared) {
         }
         buffer.start();
         let outcome = reader.read(&mut buffer);
-        let now = Instant::now();
+        let now = reader.measured_at().unwrap_or_else(Instant::now);
         let mut locked = lock(&shared.slot);
         locked.inside_since = None;
         locked.answered = locked.asked;
         match outcome {
+            // What was told before is neither a new sample nor a sign of life.
+            Ok(()) if locked.shown.sampled_at == Some(now) => {}
             Ok(()) => {
                 let elapsed = locked
                     .shown
@@ -258,7 +260,7 @@ fn run_slow(mut reader: Box<dyn DeviceReader>, shared: &Shared, interval: Durati
                     *last = totals::keep_last(*last, now);
                 }
                 locked.shown.slow = Arc::new(buffer.clone());
-                locked.shown.slow_sampled_at = Some(Instant::now());
+                locked.shown.slow_sampled_at = Some(reader.measured_at().unwrap_or_else(Instant::now));
             }
             Err(fault) => *locked.shown.errors.entry(fault.class()).or_default() += 1,
         }

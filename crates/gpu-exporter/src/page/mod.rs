@@ -32,6 +32,6 @@ pub use counters::{
 pub use index::index_page;
 pub use render::page_text;
 pub use settings::{
-    DcgmStyle, FamilyChoice, HostnameLabel, LabelChoice, LabelNames, ModelName, PageSettings, PodUidLabel,
-    SeriesCap, SettingsError, StaticLabels, Subset, parse_vocabularies,
+    Companions, DcgmStyle, FamilyChoice, HostnameLabel, LabelChoice, LabelNames, ModelName, PageSettings,
+    PodUidLabel, SeriesCap, SettingsError, StaticLabels, Subset, parse_vocabularies,
 };

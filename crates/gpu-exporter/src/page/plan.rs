@@ -7,13 +7,17 @@ use gpu_exposition::{FamilyMeta, MetricKind};
 use super::amd_config::{AmdConfig, HealthThresholds};
 use super::catalog::{FamilySpec, Tier, Vocabulary};
 use super::counters::{CountersFile, IdentityLabel};
-use super::settings::{PageSettings, Subset};
+use super::settings::{Companions, PageSettings, Subset};
+use crate::snapshot::NodeSnapshot;
+use crate::source::nvidia_smi::NAME as NVIDIA_SMI;
 
 /// What every page of these settings has in common.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) full: Vec<Chapter>,
     pub(super) core: Vec<Chapter>,
+    /// The chapter of a source that stands in for a driver, where the settings leave room for it.
+    companion: Option<Chapter>,
     pub(super) cap: usize,
     /// The entries of a counters file that are not shown, if there is a file.
     pub(super) skipped: Option<usize>,
@@ -47,7 +51,10 @@ impl Plan {
                 _ => of_catalogue(vocabulary, |spec| settings.families.takes(spec)),
             },
         };
+        let companion = Vocabulary::NvidiaSmi;
+        let is_free = settings.companions == Companions::Shown && !settings.vocabularies.contains(&companion);
         Self {
+            companion: is_free.then(|| chapter(&companion)),
             full: settings.vocabularies.iter().map(chapter).collect(),
             core: vec![Chapter {
                 vocabulary: Vocabulary::Gpu,
@@ -66,11 +73,13 @@ impl Plan {
         }
     }
 
-    pub(super) fn chapters(&self, subset: Subset) -> &[Chapter] {
-        match subset {
-            Subset::Full => &self.full,
-            Subset::Core => &self.core,
-        }
+    pub(super) fn chapters(&self, subset: Subset, snapshot: &NodeSnapshot) -> impl Iterator<Item = &Chapter> {
+        let (chapters, companion) = match subset {
+            Subset::Full => (&self.full, self.companion.as_ref()),
+            Subset::Core => (&self.core, None),
+        };
+        let is_read = || snapshot.sources.iter().any(|source| source.name == NVIDIA_SMI);
+        chapters.iter().chain(companion.filter(|_| is_read()))
     }
 }
 

@@ -57,7 +57,7 @@ pub(super) struct Look<'a> {
 pub(super) fn render(page: &mut String, snapshot: &NodeSnapshot, look: &Look<'_>) -> Tally {
     let mut sink = Sink::new(page, look.format, look.plan.cap.saturating_sub(CLOSING_SERIES));
     health(&mut sink, snapshot, look);
-    for chapter in look.plan.chapters(look.subset) {
+    for chapter in look.plan.chapters(look.subset, snapshot) {
         for family in &chapter.families {
             sink.family(&family.meta(), |lines| {
                 if let Supply::NodeCount = family.spec.supply {

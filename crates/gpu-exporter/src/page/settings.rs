@@ -13,6 +13,7 @@ use super::counters::CountersFile;
 #[derive(Debug, Clone)]
 pub struct PageSettings {
     pub vocabularies: BTreeSet<Vocabulary>,
+    pub companions: Companions,
     pub families: FamilyChoice,
     pub labels: LabelChoice,
     pub dcgm: DcgmStyle,
@@ -28,6 +29,7 @@ impl Default for PageSettings {
     fn default() -> Self {
         Self {
             vocabularies: BTreeSet::from([Vocabulary::Gpu, Vocabulary::Dcgm]),
+            companions: Companions::default(),
             families: FamilyChoice::default(),
             labels: LabelChoice::All,
             dcgm: DcgmStyle::default(),
@@ -37,6 +39,15 @@ impl Default for PageSettings {
             series_cap: SeriesCap::default(),
         }
     }
+}
+
+/// Whether a source that stands in for a driver brings its own vocabulary along, as long as it is read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Companions {
+    #[default]
+    Shown,
+    /// Somebody chose the vocabularies.
+    Hidden,
 }
 
 /// Why a setting of the page was refused.

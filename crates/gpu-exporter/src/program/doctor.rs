@@ -179,21 +179,33 @@ fn driver(loader: Box<dyn DriverLoader>) -> (Finding, Presence) {
     let name = format!("driver {}", loader.name());
     let (sender, listed) = mpsc::channel();
     let started = std::thread::Builder::new().spawn(move || {
-        let outcome = loader.load().and_then(|driver| driver.list());
+        let outcome = loader.load().and_then(|driver| {
+            let count = driver.list()?.len();
+            Ok((count, driver.stands_in()))
+        });
         // Nobody waits any more when the time is over.
-        let _ = sender.send(outcome.map(|devices| devices.len()));
+        let _ = sender.send(outcome);
     });
     if let Err(error) = started {
         let words = format!("no thread could be started: {error}");
         return (Finding::new(Verdict::Bad, name, words), Presence::Here);
     }
     let finding = match listed.recv_timeout(PATIENCE) {
-        Ok(Ok(0)) => {
+        Ok(Ok((count, Some(stands_in)))) => {
+            let words = format!(
+                "{} stands in for it and lists {count} GPUs, with fewer figures and less often, because {}",
+                stands_in.name, stands_in.because
+            );
+            Finding::new(Verdict::Poor, name, words)
+        }
+        Ok(Ok((0, None))) => {
             let words =
                 "it answers and lists no GPU; does the container see the devices (NVIDIA_VISIBLE_DEVICES)?";
             Finding::new(Verdict::Poor, name, words)
         }
-        Ok(Ok(count)) => Finding::new(Verdict::Good, name, format!("it answers and lists {count} GPUs")),
+        Ok(Ok((count, None))) => {
+            Finding::new(Verdict::Good, name, format!("it answers and lists {count} GPUs"))
+        }
         Ok(Err(DriverFault::Absent(words))) => {
             return (Finding::new(Verdict::Bad, name, words), Presence::Absent);
         }

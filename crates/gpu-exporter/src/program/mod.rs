@@ -29,9 +29,9 @@ use crate::collect::{Attribution, Collector, Intervals, Surroundings};
 use crate::owners::own_pod::OwnGpus;
 use crate::settings::{Cli, Command, Flags, OwnGpusFrom, Settings, Sidecar, Source};
 use crate::snapshot::Origin;
-use crate::source::DriverLoader;
 use crate::source::amd::AmdLoader;
 use crate::source::nvidia::NvidiaLoader;
+use crate::source::{DriverLoader, command, fallbacks};
 #[cfg(feature = "kubernetes-labels")]
 pub use labelled::Labelled;
 use notes::{Notes, WithNotes};
@@ -70,7 +70,10 @@ pub fn drivers(settings: &Settings) -> Vec<Box<dyn DriverLoader>> {
     if settings.sidecar.as_ref().is_some_and(is_unnamed) {
         amd = amd.granted_in(PathBuf::from("/dev/dri"));
     }
-    vec![Box::new(nvidia), Box::new(amd)]
+    vec![
+        fallbacks::of_nvidia(Box::new(nvidia), &settings.fallback),
+        fallbacks::of_amd(Box::new(amd), &settings.fallback),
+    ]
 }
 
 /// Where the machine's devices are. A root with nothing but control groups is what a pod is given of the host, and devices are
@@ -94,7 +97,9 @@ enum Outcome {
 
 /// Does what was asked for and returns the exit code.
 pub fn run(cli: &Cli, parts: &Parts) -> ExitCode {
-    match dispatch(cli, parts) {
+    let outcome = dispatch(cli, parts);
+    command::end_all();
+    match outcome {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::Unhealthy) => ExitCode::from(EXIT_FAILED),
         Ok(Outcome::DriverChanged) => ExitCode::from(EXIT_DRIVER_CHANGED),

@@ -12,6 +12,7 @@ use super::applications::ApplicationFlags;
 use super::batch::BatchFlags;
 use super::dcgm::DcgmFlags;
 use super::duration;
+use super::fallback::FallbackFlags;
 use super::sidecar::SidecarFlags;
 
 /// Every GPU metric of this node, attributed to the pod, container, slice or process that caused it.
@@ -190,6 +191,8 @@ pub struct Flags {
     pub batch: BatchFlags,
     #[command(flatten)]
     pub sidecar: SidecarFlags,
+    #[command(flatten)]
+    pub fallback: FallbackFlags,
     #[command(flatten)]
     pub dcgm: DcgmFlags,
     #[command(flatten)]

@@ -6,6 +6,7 @@ mod applications;
 mod batch;
 mod dcgm;
 pub mod duration;
+mod fallback;
 mod file;
 mod flags;
 mod labels;
@@ -15,6 +16,7 @@ pub use amd::{AmdFlags, with_two_dashes};
 pub use applications::{ApplicationFlags, ApplicationSettings, TextfileSettings};
 pub use batch::BatchFlags;
 pub use dcgm::{DcgmFlags, WithoutMeaning};
+pub use fallback::{FallbackFlags, FallbackSettings, ToolName};
 pub use file::{FileError, FileSettings, parse_yaml, read_text, read_yaml};
 pub use flags::{Cli, Command, Flags, Source};
 pub use labels::{AllowList, ApiLabels, unmet_label_wish};
@@ -27,8 +29,8 @@ use std::time::Duration;
 
 use crate::owners::jobs::Convention;
 use crate::page::{
-    AmdConfig, AmdConfigError, CountersError, CountersFile, FamilyChoice, LabelChoice, PageSettings,
-    SeriesCap, SettingsError as PageError, StaticLabels, Vocabulary, parse_vocabularies,
+    AmdConfig, AmdConfigError, Companions, CountersError, CountersFile, FamilyChoice, LabelChoice,
+    PageSettings, SeriesCap, SettingsError as PageError, StaticLabels, Vocabulary, parse_vocabularies,
 };
 use crate::web::OWN_PATHS;
 
@@ -66,6 +68,8 @@ pub struct Settings {
     pub kubelet_directory: PathBuf,
     pub logs: PathBuf,
     pub nvml_library: Option<PathBuf>,
+    /// What is run where a driver cannot be read.
+    pub fallback: FallbackSettings,
     pub source: Source,
     /// The kernel's log; where none is named, the usual one is read if that is allowed.
     pub kernel_log: Option<PathBuf>,
@@ -172,6 +176,7 @@ impl Settings {
                 .clone()
                 .unwrap_or_else(|| PathBuf::from("/var/log")),
             nvml_library: flags.nvml_library.clone().or_else(|| file.nvml_library.clone()),
+            fallback: fallback::resolve(&flags.fallback, &file)?,
             source: flags.source,
             kernel_log: flags.kernel_log.clone().or_else(|| file.kernel_log.clone()),
             web_config_file: flags
@@ -215,6 +220,10 @@ impl Settings {
                 self.applications != other.applications,
             ),
             ("nvml-library", self.nvml_library != other.nvml_library),
+            (
+                "fallback, fallback-interval, fallback-timeout and the paths of tools",
+                self.fallback != other.fallback,
+            ),
             ("kernel-log", self.kernel_log != other.kernel_log),
             ("web-config-file", self.web_config_file != other.web_config_file),
             (
@@ -335,9 +344,10 @@ fn bounded(name: &'static str, interval: Duration) -> Result<Duration, SettingsE
 
 fn page(flags: &Flags, file: &FileSettings, amd: Option<AmdConfig>) -> Result<PageSettings, SettingsError> {
     let default = PageSettings::default();
-    let vocabularies: BTreeSet<Vocabulary> = match flags.vocabulary.as_ref().or(file.vocabulary.as_ref()) {
-        Some(names) => parse_vocabularies(&names.join(","))?,
-        None => default.vocabularies,
+    let chosen = flags.vocabulary.as_ref().or(file.vocabulary.as_ref());
+    let (vocabularies, companions): (BTreeSet<Vocabulary>, Companions) = match chosen {
+        Some(names) => (parse_vocabularies(&names.join(","))?, Companions::Hidden),
+        None => (default.vocabularies, default.companions),
     };
     let families = match flags.families.as_ref().or(file.families.as_ref()) {
         Some(names) => FamilyChoice::parse(&names.join(","))?,
@@ -362,6 +372,7 @@ fn page(flags: &Flags, file: &FileSettings, amd: Option<AmdConfig>) -> Result<Pa
     let labels: Vec<String> = of_file.chain(of_flags).collect();
     Ok(PageSettings {
         vocabularies,
+        companions,
         families,
         labels: file
             .labels

@@ -171,3 +171,40 @@ fn a_manifest_of_dcgm_exporter_starts_and_is_told_what_does_nothing() {
     let jobs = (crate::owners::jobs::Convention::Mapping, "/jobs".into());
     assert_eq!(settings.job_directories, [jobs]);
 }
+
+#[test]
+fn tools_that_stand_in_are_named() {
+    use super::ToolName::{AmdSmi, NvidiaSmi, RocmSmi};
+    let tools = |arguments: &[&str]| resolve(arguments).unwrap().fallback.tools;
+    assert_eq!(tools(&[]), [NvidiaSmi]);
+    assert_eq!(tools(&["--fallback", "none"]), []);
+    assert_eq!(
+        tools(&["--fallback", "amd-smi,nvidia-smi,amd-smi"]),
+        [AmdSmi, NvidiaSmi]
+    );
+    let written =
+        file("fallback: [rocm-smi]\nfallback-interval: 2\nfallback-timeout: 3s\nrocm-smi-path: /opt/x\n");
+    let settings = resolve(&["--config-file", written.path().to_str().unwrap()])
+        .unwrap()
+        .fallback;
+    assert_eq!(
+        (settings.tools, settings.rocm_smi),
+        (vec![RocmSmi], Some("/opt/x".into()))
+    );
+    assert_eq!(
+        (settings.pace.interval.as_secs(), settings.pace.patience.as_secs()),
+        (2, 3)
+    );
+    refused(&["--fallback", "sh"], &["fallback", "nvidia-smi", "none"]);
+    refused(&["--fallback", "none,amd-smi"], &["fallback", "none"]);
+    refused(&["--fallback-interval", "10s"], &["fallback-interval", "9s"]);
+    refused(&["--fallback-timeout", "0.1s"], &["fallback-timeout", "500ms"]);
+}
+
+#[test]
+fn a_choice_of_vocabularies_is_a_choice() {
+    use crate::page::Companions;
+    assert_eq!(resolve(&[]).unwrap().page.companions, Companions::Shown);
+    let chosen = resolve(&["--vocabulary", "gpu"]).unwrap();
+    assert_eq!(chosen.page.companions, Companions::Hidden);
+}

@@ -2,13 +2,19 @@
 //! any call may block for as long as the hardware likes.
 
 pub mod amd;
+pub mod amd_smi;
+pub mod command;
+pub mod fallbacks;
 pub mod nvidia;
+pub mod nvidia_smi;
 mod pci;
+pub mod rocm_smi;
 #[cfg(feature = "sim")]
 pub mod sim;
+pub mod tool;
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::readings::DeviceReadings;
 use crate::snapshot::Identity;
@@ -28,6 +34,20 @@ pub trait Driver: Send + Sync {
 
     /// A stream of faults, where the driver reports them.
     fn faults(&self) -> Option<Box<dyn FaultStream>>;
+
+    /// What this is, where it is not the loader's first choice.
+    fn stands_in(&self) -> Option<StandIn> {
+        None
+    }
+}
+
+/// A source that is read because another one cannot be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StandIn {
+    /// Its own name in metrics: a word of a closed set.
+    pub name: &'static str,
+    /// What is wrong with the other one.
+    pub because: Arc<str>,
 }
 
 /// Loads the driver, or says why not. Called again and again while it fails.
@@ -62,6 +82,12 @@ pub trait DeviceReader: Send {
     /// Fills what this reader knows and leaves the rest alone. An error is about the device as a whole; a single value that
     /// cannot be had is a failed reading.
     fn read(&mut self, into: &mut DeviceReadings) -> Result<(), DriverFault>;
+
+    /// When the device was measured, where that is earlier than the call: a tool that runs every few seconds gives the same
+    /// answer until it runs again, and an answer that was given before is no new sample. `None` is now.
+    fn measured_at(&self) -> Option<Instant> {
+        None
+    }
 }
 
 /// Waits for faults on a thread of its own.

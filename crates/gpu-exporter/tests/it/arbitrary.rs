@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gpu_exporter::page::{
-    AmdConfig, DcgmStyle, FamilyChoice, HostnameLabel, LabelChoice, LabelNames, PageSettings, PodUidLabel,
-    SeriesCap, StaticLabels, Vocabulary,
+    AmdConfig, Companions, DcgmStyle, FamilyChoice, HostnameLabel, LabelChoice, LabelNames, PageSettings,
+    PodUidLabel, SeriesCap, StaticLabels, Vocabulary,
 };
 use gpu_exporter::readings::{
     BlockErrors, DeviceReadings, ErrorBlock, Field, LinkReadings, PartField, Parts, Path, PeerPath,
@@ -316,6 +316,7 @@ pub(crate) fn settings() -> impl Strategy<Value = PageSettings> {
     let vocabularies = vec(0..Vocabulary::ALL.len(), 0..5);
     (vocabularies, any::<bool>(), 100..3000_usize, switches).prop_map(
         |(vocabularies, all, cap, (old, uid, few_labels, tagged))| PageSettings {
+            companions: Companions::Shown,
             vocabularies: vocabularies.into_iter().map(|at| Vocabulary::ALL[at]).collect(),
             families: if all {
                 FamilyChoice::all()

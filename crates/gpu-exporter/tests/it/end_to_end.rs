@@ -3,6 +3,7 @@
 
 mod amd;
 mod applications;
+mod fallback;
 mod growth;
 mod lifecycle;
 mod machine;
@@ -12,5 +13,6 @@ mod parity;
 mod prometheus;
 mod reading;
 mod sums;
+mod tools;
 mod torture;
 mod watch;

@@ -37,4 +37,5 @@ mod sidecar;
 mod summary;
 mod systemd;
 mod tls;
+mod tool_output;
 mod web;

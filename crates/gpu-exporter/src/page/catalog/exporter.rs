@@ -3,7 +3,7 @@
 use gpu_exposition::{FamilyMeta, MetricKind};
 
 /// The names of sources that are drivers; the others only help (the kubelet, the kernel log).
-pub const DRIVER_SOURCES: &[&str] = &["nvml", AMD_SOURCE, "sim"];
+pub const DRIVER_SOURCES: &[&str] = &["nvml", "nvidia_smi", AMD_SOURCE, "rocm_smi", "amd_smi", "sim"];
 
 /// The name of the source that reads AMD's driver.
 pub(crate) const AMD_SOURCE: &str = "amdgpu";

@@ -65,6 +65,12 @@ const ALL_SETTINGS: &[&str] = &[
     "exporter.podLabels.team=ml",
     "exporter.podAnnotations.note=n",
     "exporter.terminationGracePeriodSeconds=5",
+    "exporter.fallback.tools={nvidia-smi,rocm-smi}",
+    "exporter.fallback.interval=8s",
+    "exporter.fallback.timeout=20s",
+    "exporter.fallback.paths.nvidiaSmi=/driver/nvidia-smi",
+    "exporter.fallback.paths.rocmSmi=/driver/rocm-smi",
+    "exporter.fallback.paths.amdSmi=/driver/amd-smi",
     "exporter.extraArgs={--debug}",
     "exporter.extraEnv[0].name=GPU_EXPORTER_NVML_LIBRARY",
     "exporter.extraEnv[0].value=/driver/libnvidia-ml.so.1",
@@ -142,6 +148,7 @@ async fn a_wrong_value_of_the_exporter_is_refused_by_name() -> anyhow::Result<()
     )
     .await?;
     check_refused("exporter.sampleInterval=fast", "'/exporter/sampleInterval'").await?;
+    check_refused("exporter.fallback.tools={sh}", "'/exporter/fallback/tools/0'").await?;
     check_refused(
         "exporter.attribution.kubeletRoot=kubelet",
         "'/exporter/attribution/kubeletRoot'",
