@@ -3,18 +3,28 @@
 use std::sync::Arc;
 
 use allocation_counter::measure;
-use gpu_exporter::page::{Encoding, PageCache, PageRequest, PageSettings, Subset};
+use gpu_exporter::page::{Encoding, FamilyChoice, PageCache, PageRequest, PageSettings, Subset};
 use gpu_exporter::snapshot::NodeSnapshot;
 use gpu_exporter::source::amd::{tables, text};
 use gpu_exposition::Format;
 
-use crate::nodes;
+use crate::golden::every_vocabulary;
+use crate::{amd_nodes, nodes};
 
 const SCRAPES: u64 = 20;
 
 /// Allocations of twenty scrapes in steady state, each of a new snapshot of the same node if `renewed`.
 fn allocations(node: NodeSnapshot, encoding: Encoding, renewed: Renewed) -> (u64, u64) {
-    let cache = PageCache::new(PageSettings::default());
+    with_settings(PageSettings::default(), node, encoding, renewed)
+}
+
+fn with_settings(
+    settings: PageSettings,
+    node: NodeSnapshot,
+    encoding: Encoding,
+    renewed: Renewed,
+) -> (u64, u64) {
+    let cache = PageCache::new(settings);
     let request = PageRequest {
         format: Format::Text,
         subset: Subset::Full,
@@ -68,6 +78,20 @@ fn a_new_page_of_the_same_node_allocates_nothing_either() {
             nodes::sized(16, 250),
         ] {
             assert_eq!(allocations(node, encoding, Renewed::Yes), (0, 0));
+        }
+    }
+}
+
+#[test]
+fn neither_does_a_page_with_every_family_of_amds_gpus() {
+    for (name, node) in amd_nodes::all() {
+        for renewed in [Renewed::Yes, Renewed::No] {
+            let settings = PageSettings {
+                families: FamilyChoice::all(),
+                ..every_vocabulary()
+            };
+            let allocated = with_settings(settings, node.clone(), Encoding::Gzip, renewed);
+            assert_eq!(allocated, (0, 0), "{name}");
         }
     }
 }

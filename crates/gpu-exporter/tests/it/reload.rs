@@ -79,6 +79,28 @@ fn a_changed_counters_file_is_noticed_without_a_signal() {
 }
 
 #[test]
+fn a_changed_configuration_of_amds_exporter_is_noticed_or_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let amd = directory.path().join("amd.json");
+    std::fs::write(
+        &amd,
+        r#"{"GPUConfig": {"Fields": ["GPU_CLOCK"], "Selector": "0"}}"#,
+    )
+    .unwrap();
+    let exporter = start(
+        directory.path(),
+        &format!("vocabulary: [amd]\namd-metrics-config: {}\n", amd.display()),
+    );
+    let line = exporter.wait_for_log("configuration of AMD's exporter");
+    assert!(line.contains("GPUConfig.Selector"), "{line}");
+    replace(&amd, r#"{"GPUConfig": {"Fields": "GPU_CLOCK"}}"#);
+    let line = exporter.wait_for_log(REFUSED);
+    assert!(line.contains("GPUConfig.Fields"), "{line}");
+    replace(&amd, r#"{"GPUConfig": {"Fields": ["GPU_HEALTH"]}}"#);
+    exporter.wait_for_log(TAKEN);
+}
+
+#[test]
 fn what_needs_a_restart_says_so() {
     let directory = tempfile::tempdir().unwrap();
     let exporter = start(directory.path(), "sample-interval: 500ms\n");
