@@ -3,6 +3,7 @@
 
 pub mod amd;
 pub mod amd_smi;
+mod attribute;
 pub mod command;
 pub mod fallbacks;
 pub mod nvidia;

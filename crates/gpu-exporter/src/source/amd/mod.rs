@@ -3,7 +3,6 @@
 //! `list` walks the driver's devices and the compute driver's topology; `open` gives a GPU a quick reader, whose files stay
 //! open, and a slow one. A partition of a GPU (DPX, QPX, CPX) is a slice of it.
 
-mod attribute;
 mod card;
 mod clients;
 mod discovery;
@@ -26,6 +25,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::attribute;
 use super::{Driver, DriverFault, DriverLoader, FaultStream, Listed, Readers};
 use crate::owners::Sight;
 use crate::snapshot::Identity;

@@ -9,9 +9,9 @@ use std::path::Path;
 use gpu_model::Reading;
 use nix::errno::Errno;
 
-use super::text;
+use super::DriverFault;
+use super::amd::text;
 use crate::readings::DeviceReadings;
-use crate::source::DriverFault;
 
 /// A page, which is the most that the kernel gives of an attribute.
 pub(super) const PAGE: usize = 4096;
