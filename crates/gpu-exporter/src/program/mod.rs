@@ -30,6 +30,7 @@ use crate::owners::own_pod::OwnGpus;
 use crate::settings::{Cli, Command, Flags, OwnGpusFrom, Settings, Sidecar, Source};
 use crate::snapshot::Origin;
 use crate::source::amd::AmdLoader;
+use crate::source::intel::IntelLoader;
 use crate::source::nvidia::NvidiaLoader;
 use crate::source::{DriverLoader, command, fallbacks};
 #[cfg(feature = "kubernetes-labels")]
@@ -64,16 +65,25 @@ impl Default for Parts {
 pub fn drivers(settings: &Settings) -> Vec<Box<dyn DriverLoader>> {
     let (sysfs, procfs) = (devices_root(settings), settings.procfs.clone());
     let nvidia = NvidiaLoader::new(settings.nvml_library.clone()).looking_at(sysfs.clone());
-    let mut amd = AmdLoader::new(sysfs, procfs, ownership::sight(settings));
+    let mut amd = AmdLoader::new(sysfs.clone(), procfs.clone(), ownership::sight(settings));
+    let intel = IntelLoader { sysfs, procfs };
+    // Few machines have such a card and none gets one while it runs: the others are spared the thread.
+    let mut has_intel = intel.sees_hardware();
     // A sidecar whose GPUs nobody names takes what it sees for its pod's.
     let is_unnamed = |sidecar: &Sidecar| sidecar.own_gpus == OwnGpusFrom::Settings(OwnGpus::All);
     if settings.sidecar.as_ref().is_some_and(is_unnamed) {
         amd = amd.granted_in(PathBuf::from("/dev/dri"));
+        // Every container's `/sys` has all cards of the machine.
+        has_intel = false;
     }
-    vec![
+    let mut loaders = vec![
         fallbacks::of_nvidia(Box::new(nvidia), &settings.fallback),
         fallbacks::of_amd(Box::new(amd), &settings.fallback),
-    ]
+    ];
+    if has_intel {
+        loaders.push(Box::new(intel));
+    }
+    loaders
 }
 
 /// Where the machine's devices are. A root with nothing but control groups is what a pod is given of the host, and devices are

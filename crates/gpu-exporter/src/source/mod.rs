@@ -6,6 +6,7 @@ pub mod amd_smi;
 mod attribute;
 pub mod command;
 pub mod fallbacks;
+pub mod intel;
 pub mod nvidia;
 pub mod nvidia_smi;
 mod pci;
