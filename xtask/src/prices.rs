@@ -48,3 +48,6 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     tables.write(&root)?;
     check::run(&root, &tables)
 }
+
+#[cfg(test)]
+mod tests;

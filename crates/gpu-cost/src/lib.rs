@@ -11,6 +11,7 @@ mod correct;
 mod events;
 pub mod focus;
 pub mod formats;
+mod history;
 mod ledger;
 mod moment;
 pub mod prices;

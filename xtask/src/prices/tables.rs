@@ -42,6 +42,14 @@ struct Figure {
 }
 
 impl Tables {
+    #[cfg(test)]
+    pub(super) fn empty() -> Self {
+        Self {
+            types: BTreeMap::new(),
+            groups: BTreeMap::new(),
+        }
+    }
+
     pub(super) fn read(root: &Path) -> Result<Self> {
         let read = |path: PathBuf| {
             std::fs::read_to_string(&path).with_context(|| format!("failed to read `{}`", path.display()))

@@ -36,6 +36,17 @@ impl PriceNote {
         }
     }
 
+    /// How many seconds old what the source said is at an instant.
+    pub fn age_seconds(&self, now: Moment) -> Option<u64> {
+        match self {
+            PriceNote::Priced { as_of, .. } => {
+                let old = now.0.saturating_sub(as_of.0).max(0) / 1000;
+                u64::try_from(old).ok()
+            }
+            PriceNote::Unpriced { .. } => None,
+        }
+    }
+
     /// A text that names the price version: the same price from the same source has the same one.
     pub fn id(&self) -> Option<String> {
         match self {

@@ -355,3 +355,18 @@ fn an_end_that_is_learnt_late_is_corrected_by_reversals() {
     assert_eq!(total(&ledger), usd("6"));
     assert_eq!(correct(&ledger, settle(&node, &book)), []);
 }
+
+#[test]
+fn a_price_that_is_learnt_late_is_corrected_too() {
+    let mut node = Node::ready(machine("i-1", 1), minute(-60));
+    node.bind("train", 0, Partition::Whole, Span::new(minute(0), FOREVER));
+    let mut ledger = settle(&node, &PriceBook::new());
+    assert_eq!(total(&ledger), NanoUsd::ZERO);
+    ledger.extend(correct(&ledger, settle(&node, &prices("6"))));
+    assert_eq!(total(&ledger), usd("6"));
+    let hours = roll_up(&ledger, Grain::Hour);
+    assert_eq!(
+        (hours.len(), hours[0].unpriced_ms, hours[0].time.held_ms),
+        (1, 0, 3_600_000)
+    );
+}

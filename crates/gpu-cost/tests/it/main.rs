@@ -5,6 +5,7 @@ mod examples;
 mod fleet;
 mod focus;
 mod formats;
+mod history;
 mod keys;
 mod prices;
 mod properties;

@@ -164,6 +164,17 @@ proptest! {
     }
 
     #[test]
+    fn forgetting_what_is_closed_changes_no_later_window(world in world()) {
+        let next = Span::new(hour().end, hour().end.plus(3_600_000));
+        let mut all = books(&world.events);
+        let before = all.settle(next, &world.prices, &world.settings);
+        all.forget_before(hour().end);
+        let after = all.settle(next, &world.prices, &world.settings);
+        prop_assert!(all.machine_count() <= 3);
+        prop_assert_eq!(before, after);
+    }
+
+    #[test]
     fn roll_ups_sum_to_the_rows(world in world()) {
         let rows = settle(&world);
         let fine = roll_up(&rows, Grain::FiveMinutes);
