@@ -7,6 +7,7 @@ mod focus;
 mod formats;
 mod history;
 mod keys;
+mod memory;
 mod prices;
 mod properties;
 mod restarts;
