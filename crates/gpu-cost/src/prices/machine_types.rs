@@ -3,10 +3,11 @@
 use std::fmt;
 use std::sync::LazyLock;
 
-use gpu_model::Cloud;
+use gpu_model::{Bytes, Cloud};
 
 use super::TableError;
 use super::bundled::parse_cloud;
+use crate::Machine;
 
 const TABLE: &str = include_str!("../../data/machine-types.csv");
 const HEADER: &str = "cloud,instance_type,gpu,gpu_thousandths,gpu_memory_mib,vcpus,memory_mib";
@@ -47,6 +48,21 @@ pub fn find_machine_type(cloud: Cloud, name: &str) -> Option<&'static MachineTyp
         .binary_search_by(|known| (known.cloud, known.name.as_str()).cmp(&(cloud, name)))
         .ok()?;
     types.get(place)
+}
+
+impl Machine {
+    /// Fills in what the machine's type says and nothing else told: GPUs that are paid for, processors, memory.
+    pub fn complete_from_type(&mut self) {
+        let known = self
+            .instance_type
+            .as_deref()
+            .and_then(|name| find_machine_type(self.cloud, name));
+        let Some(known) = known else { return };
+        self.gpus = self.gpus.or(Some(known.devices()));
+        self.vcpus = self.vcpus.or(Some(known.vcpus));
+        let memory = Bytes::from_mib(u64::from(known.memory_mib));
+        self.memory = self.memory.or(Some(memory));
+    }
 }
 
 /// Reads the text of a table and insists on its order.

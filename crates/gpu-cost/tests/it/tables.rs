@@ -202,3 +202,19 @@ fn a_bundled_price_carries_its_source_and_its_age() {
     assert!(as_of > Moment(0));
     assert!(bundled_machine_types().len() > 100);
 }
+
+#[test]
+fn a_type_fills_in_what_nobody_told_and_leaves_the_rest() {
+    let mut node = machine("i-1", 8);
+    node.instance_type = Some("p5.48xlarge".to_owned());
+    (node.gpus, node.vcpus, node.memory) = (Some(7), None, None);
+    node.complete_from_type();
+    assert_eq!(
+        (node.gpus, node.vcpus, node.memory),
+        (Some(7), Some(192), Some(Bytes::from_gib(2048)))
+    );
+    node.instance_type = Some("x9.huge".to_owned());
+    node.vcpus = None;
+    node.complete_from_type();
+    assert_eq!(node.vcpus, None);
+}
