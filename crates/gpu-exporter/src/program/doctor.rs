@@ -84,6 +84,7 @@ pub(super) async fn examine(settings: Result<Settings, SettingsError>, parts: &P
         findings.push(control_groups(&settings));
         findings.push(kubelet(&settings).await);
     }
+    findings.extend(settings.job_directories.iter().map(|(_, path)| jobs(path)));
     findings.push(kernel_log(&settings));
     findings.push(port(&settings).await);
     for finding in &findings {
@@ -105,6 +106,23 @@ fn counters(settings: &Settings) -> Option<Finding> {
     let skipped: Vec<String> = file.skipped.iter().map(ToString::to_string).collect();
     let words = format!("{shown}; {}", skipped.join("; "));
     Some(Finding::new(Verdict::Poor, "counters file", words))
+}
+
+fn jobs(directory: &Path) -> Finding {
+    match std::fs::read_dir(directory) {
+        Ok(_) => Finding::new(
+            Verdict::Good,
+            "jobs",
+            format!("`{}` can be read", directory.display()),
+        ),
+        Err(error) => {
+            let words = format!(
+                "cannot list `{}` ({error}); let the prolog make it, readable for this user",
+                directory.display()
+            );
+            Finding::new(Verdict::Bad, "jobs", words)
+        }
+    }
 }
 
 fn own_pod(sidecar: &Sidecar) -> Finding {

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use gpu_exposition::{Format, Page, ParserOptions};
 use gpu_nvml_double::Installed;
@@ -286,7 +287,7 @@ fn it_ends_when_the_processes_of_the_workload_are_gone() {
     process(4_000_000, "0::/../main\n", "python\0train.py\0");
     page_with(&exporter, "gpu_utilization_ratio{");
     // Long enough for a look in which the workload is there: the look says so in no other way.
-    std::thread::sleep(std::time::Duration::from_millis(2500));
+    std::thread::sleep(Duration::from_millis(2500));
     assert!(exporter.is_running(), "{}", exporter.log());
     std::fs::remove_dir_all(procfs.join("4000000")).unwrap();
     assert_eq!(exporter.wait().code(), Some(0), "{}", exporter.log());
@@ -307,17 +308,70 @@ fn a_sidecar_that_is_not_told_its_pod_says_what_to_set() {
 #[test]
 fn the_doctor_knows_a_pod() {
     let scene = Scene::new(&Scenario::of(Model::H100, 1));
-    let mut command = command(&POD);
-    let ended = command
-        .arg(format!("--nvml-library={}", scene.driver.library().display()))
-        .arg(format!("--pod-info-dir={}", scene.path("podinfo").display()))
-        .arg("doctor")
-        .output()
-        .unwrap();
-    let told = String::from_utf8(ended.stdout).unwrap();
-    assert_eq!(ended.status.code(), Some(0), "{told}");
+    let examine = |further: &[&str]| {
+        let mut command = command(&POD);
+        let ended = command
+            .arg(format!("--nvml-library={}", scene.driver.library().display()))
+            .arg(format!("--pod-info-dir={}", scene.path("podinfo").display()))
+            .args(further)
+            .arg("doctor")
+            .output()
+            .unwrap();
+        (ended.status.code(), String::from_utf8(ended.stdout).unwrap())
+    };
+    let (code, told) = examine(&[]);
+    assert_eq!(code, Some(0), "{told}");
     assert!(
         told.contains("ok    pod: GPUs are those of ml/fit-0") && !told.contains("kubelet"),
         "{told}"
     );
+    let (code, told) = examine(&["--slurm-job-dir=/nowhere/jobs"]);
+    assert_eq!(code, Some(1), "{told}");
+    assert!(told.contains("fail  jobs: cannot list `/nowhere/jobs`"), "{told}");
+}
+
+/// Ticks of processor time, a hundred a second, and kilobytes of memory of a process.
+fn cost(pid: u32) -> (u64, u64) {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let fields: Vec<&str> = stat.rsplit(") ").next().unwrap().split(' ').collect();
+    let ticks = fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap();
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))
+        .unwrap();
+    (ticks, line.trim().trim_end_matches(" kB").parse().unwrap())
+}
+
+/// What the examples limit it to, with eight GPUs, in whatever build this is; `SIDECAR_SECONDS` looks for longer.
+#[test]
+fn a_sidecar_stays_within_its_limits() {
+    let seconds = std::env::var("SIDECAR_SECONDS")
+        .ok()
+        .and_then(|text| text.parse().ok());
+    let span = Duration::from_secs(seconds.unwrap_or(5));
+    let scene = Scene::new(&Scenario::h100_x8().running());
+    let report = format!("--final-report={}", scene.path("shared/report.json").display());
+    let plain: Vec<&str> = POD
+        .into_iter()
+        .filter(|word| !word.contains("interval"))
+        .collect();
+    let mut command = command(&plain);
+    command
+        .arg(format!("--nvml-library={}", scene.driver.library().display()))
+        .arg(format!("--pod-info-dir={}", scene.path("podinfo").display()))
+        .args(["--pod-label-allow=team", &report]);
+    let exporter = Exporter::spawn(command);
+    page_with(&exporter, "gpu_utilization_ratio{");
+    let (before, _) = cost(exporter.pid());
+    let started = Instant::now();
+    while started.elapsed() < span {
+        exporter.get("/metrics");
+        std::thread::sleep(span.min(Duration::from_secs(15)));
+    }
+    let (after, kilobytes) = cost(exporter.pid());
+    let millicores = (after - before) as f64 * 10.0 / started.elapsed().as_secs_f64();
+    println!("{millicores:.1} millicores, {kilobytes} kB");
+    assert!(kilobytes < 64 * 1024, "{kilobytes} kB");
+    assert!(millicores < 50.0, "{millicores} millicores");
 }
