@@ -89,8 +89,15 @@ impl DriverLoader for NvidiaSmiLoader {
 /// How it is asked.
 enum Way {
     Xml,
-    Csv(Box<CsvTool>),
+    /// With the runs since the report was last tried.
+    Csv(Box<CsvTool>, u32),
 }
+
+/// A report that was cut short once, by a GPU that fell off the bus, is whole again later; every minute is soon enough.
+const REPORT_AGAIN_AFTER: u32 = 12;
+
+/// The exit code of a query that this user may not make.
+const NO_PERMISSION: i32 = 4;
 
 struct NvidiaSmi {
     runner: Runner,
@@ -102,18 +109,16 @@ struct NvidiaSmi {
 impl Tool for NvidiaSmi {
     fn ask(&mut self) -> Result<Answer, DriverFault> {
         let mut answer = match &mut self.way {
-            Way::Csv(tool) => tool.ask(&self.runner)?,
-            Way::Xml => match self.ask_xml()? {
-                Some(answer) => answer,
-                None => {
-                    let mut tool = Box::new(CsvTool::default());
-                    let answer = tool.ask(&self.runner)?;
-                    warn!(
-                        "cannot understand the report of nvidia-smi; asks for its table instead, which has no slices"
-                    );
-                    self.way = Way::Csv(tool);
+            Way::Csv(tool, runs) if *runs < REPORT_AGAIN_AFTER => {
+                *runs += 1;
+                tool.ask(&self.runner)?
+            }
+            Way::Csv(..) | Way::Xml => match self.ask_xml()? {
+                Some(answer) => {
+                    self.way = Way::Xml;
                     answer
                 }
+                None => self.ask_table()?,
             },
         };
         self.known.recall(&mut answer);
@@ -122,11 +127,29 @@ impl Tool for NvidiaSmi {
 }
 
 impl NvidiaSmi {
+    fn ask_table(&mut self) -> Result<Answer, DriverFault> {
+        let (mut tool, is_new) = match std::mem::replace(&mut self.way, Way::Xml) {
+            Way::Csv(tool, _) => (tool, false),
+            Way::Xml => (Box::default(), true),
+        };
+        let answer = tool.ask(&self.runner)?;
+        if is_new {
+            warn!(
+                "cannot understand the report of nvidia-smi; asks for its table instead, which has no slices"
+            );
+        }
+        self.way = Way::Csv(tool, 0);
+        Ok(answer)
+    }
+
     /// The report; none where it cannot be understood.
     fn ask_xml(&mut self) -> Result<Option<Answer>, DriverFault> {
         let output = self.runner.run(&["-q", "-x"])?;
         let Ok(mut answer) = xml_answer(&output.text) else {
-            refuse(&output)?;
+            // Who may not have the report may still be given single values.
+            if output.code != NO_PERMISSION {
+                refuse(&output)?;
+            }
             return Ok(None);
         };
         self.slices.name(&mut answer, &self.runner);
@@ -141,7 +164,7 @@ fn refuse(output: &Output) -> Result<(), DriverFault> {
     match output.code {
         // Not a failure; a flag it does not know: what it printed has to be understood in another way.
         0 | 2 | 3 => Ok(()),
-        4 => failed("no_permission"),
+        NO_PERMISSION => failed("no_permission"),
         6 => absent("nvidia-smi finds no GPU: give the container its devices"),
         8 => failed("no_external_power"),
         9 => absent(

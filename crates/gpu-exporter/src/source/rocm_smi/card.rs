@@ -1,4 +1,4 @@
-//! What `rocm-smi --json` says of a card, in the spellings of ROCm 4 to 7.
+//! What `rocm-smi --json` says of a card, in the spellings of ROCm 2 to 7.
 
 use std::sync::Arc;
 
@@ -17,7 +17,8 @@ const MOST_CARDS: usize = 256;
 const MOST_PROCESSES: usize = 4096;
 
 const PLACES: &[(Field, Unit, &[&str])] = &[
-    (Field::Utilization, Unit::Percent, &["GPU use (%)"]),
+    // The names without a unit are those of the first versions, which wrote it behind the number.
+    (Field::Utilization, Unit::Percent, &["GPU use (%)", "GPU use"]),
     // Up to ROCm 6.0 the busy time of the memory was called its use.
     (
         Field::MemoryBandwidthUtilization,
@@ -44,6 +45,7 @@ const PLACES: &[(Field, Unit, &[&str])] = &[
         &[
             "Average Graphics Package Power (W)",
             "Average Graphics Package Power(W)",
+            "Average Graphics Package Power",
         ],
     ),
     (
@@ -59,7 +61,11 @@ const PLACES: &[(Field, Unit, &[&str])] = &[
     (
         Field::EdgeTemperature,
         Unit::Celsius,
-        &["Temperature (Sensor edge) (C)"],
+        &[
+            "Temperature (Sensor edge) (C)",
+            "Temperature (Sensor #1)",
+            "Temperature",
+        ],
     ),
     (
         Field::HotspotTemperature,

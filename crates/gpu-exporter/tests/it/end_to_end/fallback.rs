@@ -11,6 +11,7 @@ use nix::sys::signal::Signal;
 use super::reading::{normalised, parse, value};
 use super::tools::FakeTool;
 use crate::exporter::{Exporter, command, run, wait};
+use crate::fake_kubelet::{FakeKubelet, answer, pod};
 use crate::golden;
 
 const NO_LIBRARY: &str = "--nvml-library=/nowhere/libnvidia-ml.so.1";
@@ -27,7 +28,15 @@ fn arguments(tool: &FakeTool, flag: &str, further: &[&str]) -> Vec<String> {
         // Not the GPUs of the machine that runs the tests.
         "--path.sysfs=/nowhere",
     ];
-    let usual = usual.iter().map(|word| (*word).to_owned());
+    let is_given = |word: &str| {
+        further
+            .iter()
+            .any(|own| own.split('=').next() == word.split('=').next())
+    };
+    let usual = usual
+        .into_iter()
+        .filter(|word| !is_given(word))
+        .map(str::to_owned);
     usual
         .chain([given])
         .chain(further.iter().map(|word| (*word).to_owned()))
@@ -196,6 +205,13 @@ fn exit_codes_have_their_meanings() {
     check_code("echo 'version mismatch'; exit 18", "version_mismatch", 0);
     check_code("echo 'Unable to determine the device handle'; exit 15", "lost", 0);
     check_code("echo garbage; exit 0", "unreadable", 0);
+    check_code("echo 'Insufficient Permissions'; exit 4", "no_permission", 0);
+    let table = super::tools::fixture("rtx.csv");
+    let restricted = format!(
+        "case \"$*\" in\n--query-gpu=*) cat '{}'; exit 0;;\nesac\nexit 4",
+        table.display()
+    );
+    check_code(&restricted, "\"name\":\"nvidia_smi\",\"up\":true", 1);
     check_code("cat /dev/zero", "too_much_output", 0);
     check_code("exit 255", "exit_code", 0);
     // A GPU with a damaged infoROM makes the tool complain after a report that is whole.
@@ -281,6 +297,35 @@ fn a_gpu_that_is_lost_keeps_its_name() {
         .text();
     assert!(
         page.contains("gpu_exporter_device_errors_total") && page.contains("class=\"device_lost\""),
+        "{page}"
+    );
+    end(exporter, &tool);
+}
+
+#[test]
+fn a_slice_that_the_tool_tells_of_has_its_pod() {
+    let directory = tempfile::tempdir().unwrap();
+    let socket = directory.path().join("kubelet.sock");
+    let slice = "MIG-aaaaaaaa-0000-5000-8000-000000000001";
+    let held = pod("ml", "train-0", "nvidia.com/mig-3g.40gb", &[slice]);
+    let whole = pod(
+        "ml",
+        "serve-0",
+        "nvidia.com/gpu",
+        &["GPU-11111111-2222-3333-4444-555555555502"],
+    );
+    let _kubelet = FakeKubelet::start(&socket, answer(vec![held, whole]));
+    let tool = FakeTool::answering(MIG);
+    let given = format!("--pod-resources-kubelet-socket={}", socket.display());
+    let exporter = serve(&tool, &["--kubernetes=true", &given]);
+    let of = |page: &str, pod: &str| value(page, "gpu_memory_used_bytes", &[&format!("pod=\"{pod}\"")]);
+    let page = exporter
+        .wait_for_page("/metrics", |answer| of(&answer.text(), "train-0").is_some())
+        .text();
+    assert_eq!(of(&page, "train-0"), Some(10240.0 * 1_048_576.0), "{page}");
+    assert_eq!(
+        value(&page, "gpu_utilization_ratio", &["pod=\"serve-0\""]),
+        Some(0.37),
         "{page}"
     );
     end(exporter, &tool);

@@ -80,3 +80,13 @@ fn partitions_that_cannot_be_told_apart_are_counted() {
     assert_eq!(answer.undescribed, [DriverFault::Failed { class: "partition" }]);
     assert!(rocm_answer("{}").is_none() && rocm_answer("{\"card0\": 5}").is_none());
 }
+
+#[test]
+fn the_first_versions_wrote_units_behind_numbers() {
+    let text = r#"{"card0": {"GPU use": "12%", "Average Graphics Package Power": "21.5W", "Temperature (Sensor #1)": "31.0c"}}"#;
+    let answer = rocm_answer(text).unwrap();
+    let readings = answer.devices[0].outcome.as_ref().unwrap();
+    assert_eq!(readings.values.get(Field::Utilization), Reading::Known(0.12));
+    assert_eq!(readings.values.get(Field::Power), Reading::Known(21.5));
+    assert_eq!(readings.values.get(Field::Temperature), Reading::Known(31.0));
+}
