@@ -5,6 +5,7 @@
 mod content;
 mod names;
 mod rules;
+pub mod scrape;
 mod textfile;
 
 pub use content::{Content, ContentFamily, Line, Reason, Refusal};
@@ -191,11 +192,11 @@ pub struct HoldingPods(BTreeSet<(Namespace, PodName)>);
 impl HoldingPods {
     pub fn of(snapshot: &NodeSnapshot) -> Self {
         let holders = snapshot.devices.iter().flat_map(|device| &device.holders);
-        Self(
-            holders
-                .map(|holder| (holder.namespace.clone(), holder.pod.clone()))
-                .collect(),
-        )
+        let holders = holders.map(|holder| (holder.namespace.clone(), holder.pod.clone()));
+        // A sidecar speaks for its own pod, whatever that holds.
+        let own = snapshot.workload.iter();
+        let own = own.map(|workload| (workload.namespace.clone(), workload.pod.clone()));
+        Self(holders.chain(own).collect())
     }
 
     pub fn has(&self, namespace: &Namespace, pod: &PodName) -> bool {

@@ -160,7 +160,8 @@ impl Labels {
     }
 }
 
-async fn client() -> Result<Client, Box<dyn std::error::Error + Send + Sync>> {
+/// A client of the API server that every program in a pod finds.
+pub(crate) async fn client() -> Result<Client, Box<dyn std::error::Error + Send + Sync>> {
     let mut config = Config::infer().await?;
     config.read_timeout = Some(READ_TIMEOUT);
     Ok(Client::try_from(config)?)

@@ -5,9 +5,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
+use gpu_runtime::{Shutdown, Tasks};
 use jiff::Timestamp;
 use tracing::error;
 
+#[cfg(feature = "kubernetes-labels")]
+use crate::applications::scrape::AnnotatedPods;
+use crate::applications::scrape::{Finder, Newest, Scraper};
 use crate::applications::{Applications, HoldingPods, Layout, Part, Rules, SourceState, Textfiles, Way};
 use crate::collect::Attribution;
 use crate::settings::{ApplicationSettings, Settings, TextfileSettings};
@@ -17,9 +21,6 @@ use crate::snapshot::{DeviceSnapshot, LabelSet, NodeSnapshot, SourceStatus, Work
 const LOOK: Duration = Duration::from_secs(1);
 /// A page of at most half a megabyte is parsed on it, without recursion.
 const STACK_BYTES: usize = 512 * 1024;
-
-/// Gives the newest snapshot.
-pub(super) type Newest = Arc<dyn Fn() -> Arc<NodeSnapshot> + Send + Sync>;
 
 /// Where the workloads' numbers are put.
 pub(super) fn applications(settings: &Settings) -> Arc<Applications> {
@@ -44,6 +45,59 @@ pub(super) fn start_textfiles(
         .spawn(move || read_textfiles(&textfiles, interval, &applications, &newest))
         .context("failed to start the thread that reads textfiles")?;
     Ok(())
+}
+
+/// Starts to scrape pods, if the settings say which.
+pub(super) fn start_scraping(
+    settings: &ApplicationSettings,
+    applications: &Arc<Applications>,
+    newest: Newest,
+    tasks: &mut Tasks,
+    shutdown: &Shutdown,
+) {
+    let finder = finder(settings, tasks, shutdown);
+    if settings.scrape_rules.is_empty() && finder.is_none() {
+        return;
+    }
+    let scraper = Scraper {
+        rules: settings.scrape_rules.clone(),
+        finder,
+        interval: settings.interval,
+        applications: Arc::clone(applications),
+        newest,
+    };
+    let shutdown = shutdown.clone();
+    tasks.start("scrape", move || {
+        let (scraper, shutdown) = (scraper.clone(), shutdown.clone());
+        async move {
+            scraper.run(&shutdown).await;
+            Ok(())
+        }
+    });
+}
+
+#[cfg(feature = "kubernetes-labels")]
+fn finder(settings: &ApplicationSettings, tasks: &mut Tasks, shutdown: &Shutdown) -> Option<Arc<dyn Finder>> {
+    let pods = Arc::new(AnnotatedPods::new(settings.scrape_node.clone()?));
+    let (watching, shutdown) = (Arc::clone(&pods), shutdown.clone());
+    tasks.start("pods", move || {
+        let (pods, shutdown) = (Arc::clone(&watching), shutdown.clone());
+        async move {
+            pods.find_and_run(&shutdown).await;
+            Ok(())
+        }
+    });
+    Some(pods)
+}
+
+/// Settings refuse the wish in this build.
+#[cfg(not(feature = "kubernetes-labels"))]
+fn finder(
+    _settings: &ApplicationSettings,
+    _tasks: &mut Tasks,
+    _shutdown: &Shutdown,
+) -> Option<Arc<dyn Finder>> {
+    None
 }
 
 /// Reads the directory once.

@@ -13,11 +13,12 @@ use gpu_runtime::{Shutdown, Tasks, stop_on_signals};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::{error, info, warn};
 
-use super::applications::{Newest, WithApplications, applications, start_textfiles};
+use super::applications::{WithApplications, applications, start_scraping, start_textfiles};
 use super::followers::Followers;
 use super::reload::{Bell, Reloader};
 use super::{Notes, Outcome, Parts, WithNotes, bind, start_collector, until};
 use crate::api::{History, HistorySettings};
+use crate::applications::scrape::Newest;
 use crate::collect::{Collector, Hold};
 use crate::kmsg::KernelLog;
 use crate::page::PageCache;
@@ -56,6 +57,13 @@ pub(super) async fn serve(
     let newest: Newest = Arc::new(move || newest.snapshot());
     let pages = PageCache::with_applications(settings.page.clone(), Arc::clone(&applications));
     start_textfiles(&settings.applications, &applications, Arc::clone(&newest))?;
+    start_scraping(
+        &settings.applications,
+        &applications,
+        Arc::clone(&newest),
+        &mut tasks,
+        &shutdown,
+    );
     let site = Site {
         newest,
         pages: Arc::new(pages),

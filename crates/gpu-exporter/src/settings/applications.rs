@@ -4,10 +4,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use gpu_model::NodeName;
 
 use super::file::FileSettings;
-use super::{SettingsError, bounded, duration, from_file};
+use super::{SettingsError, bounded, duration, from_file, labels};
 use crate::applications::NameList;
+use crate::applications::scrape::ScrapeRule;
 
 /// Prometheus scrapes about as often; a workload that writes more often is shown with its latest word.
 const INTERVAL: Duration = Duration::from_secs(15);
@@ -26,6 +28,18 @@ pub struct ApplicationFlags {
     /// After which time a file that was not written again is left out
     #[arg(long, env = "GPU_EXPORTER_TEXTFILE_MAX_AGE", value_name = "TIME", value_parser = duration::parse)]
     pub textfile_max_age: Option<Duration>,
+    /// Scrape pods that hold a GPU and ask for it by `prometheus.io` annotations (builds with kubernetes-labels)
+    #[arg(long, env = "GPU_EXPORTER_SCRAPE_PODS", value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]
+    pub scrape_pods: Option<bool>,
+    /// Scrape pods that hold a GPU as NAMESPACE/POD=http://HOST:PORT/PATH says; `*` fits any names, and `{pod}` and
+    /// `{namespace}` stand for them in the host
+    #[arg(
+        long,
+        env = "GPU_EXPORTER_SCRAPE_RULES",
+        value_name = "RULES",
+        value_delimiter = ','
+    )]
+    pub scrape_rule: Option<Vec<String>>,
     /// Between two looks at the metrics of workloads
     #[arg(long, env = "GPU_EXPORTER_APPLICATION_INTERVAL", value_name = "TIME", value_parser = duration::parse)]
     pub application_interval: Option<Duration>,
@@ -46,6 +60,10 @@ pub struct ApplicationFlags {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApplicationSettings {
     pub textfiles: Option<TextfileSettings>,
+    /// Pods whose pages the operator knows.
+    pub scrape_rules: Vec<ScrapeRule>,
+    /// The node by its name in the API, whose annotated pods are scraped, in builds that can ask.
+    pub scrape_node: Option<NodeName>,
     pub interval: Duration,
     pub families: NameList,
     pub max_series: usize,
@@ -59,7 +77,11 @@ pub struct TextfileSettings {
 }
 
 impl ApplicationSettings {
-    pub(super) fn resolve(flags: &ApplicationFlags, file: &FileSettings) -> Result<Self, SettingsError> {
+    pub(super) fn resolve(
+        flags: &ApplicationFlags,
+        file: &FileSettings,
+        node: &str,
+    ) -> Result<Self, SettingsError> {
         let time = |name, flag: Option<Duration>, text, default| -> Result<Duration, SettingsError> {
             let given = match flag {
                 Some(time) => Some(time),
@@ -84,12 +106,22 @@ impl ApplicationSettings {
             .as_ref()
             .or(file.application_families.as_ref());
         let families = NameList::parse(names.into_iter().flatten().map(String::as_str));
+        let rules = flags.scrape_rule.as_ref().or(file.scrape_rule.as_ref());
+        let scrape_rules = ScrapeRule::parse_all(rules.into_iter().flatten().map(String::as_str));
         let directory = flags.textfile_dir.as_ref().or(file.textfile_dir.as_ref());
         Ok(Self {
             textfiles: directory.map(|directory| TextfileSettings {
                 directory: directory.clone(),
                 max_age,
             }),
+            scrape_rules: scrape_rules.map_err(|problem| SettingsError::Value {
+                name: "scrape-rule",
+                problem,
+            })?,
+            scrape_node: match flags.scrape_pods.or(file.scrape_pods) {
+                Some(true) => Some(labels::asked_node("scrape-pods", node)?),
+                Some(false) | None => None,
+            },
             interval,
             families: families.map_err(|problem| SettingsError::Value {
                 name: "application-families",

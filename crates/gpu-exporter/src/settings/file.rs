@@ -37,6 +37,8 @@ pub struct FileSettings {
     pub node_label_allow: Option<Vec<String>>,
     pub textfile_dir: Option<PathBuf>,
     pub textfile_max_age: Option<Text>,
+    pub scrape_pods: Option<bool>,
+    pub scrape_rule: Option<Vec<String>>,
     pub application_interval: Option<Text>,
     pub application_families: Option<Vec<String>>,
     pub application_max_series: Option<usize>,

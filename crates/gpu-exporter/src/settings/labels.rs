@@ -158,6 +158,17 @@ pub(super) fn of_own_pod(flags: &Flags, file: &FileSettings) -> Result<AllowList
     })
 }
 
+/// The node whose pods the API server is asked for, for a setting that needs such a build.
+pub(super) fn asked_node(setting: &'static str, node: &str) -> Result<NodeName, SettingsError> {
+    if !CAN_ASK {
+        return Err(SettingsError::Value {
+            name: setting,
+            problem: NO_CLIENT.to_owned(),
+        });
+    }
+    node_name(node)
+}
+
 /// The name becomes a part of what is asked, so that it must be one that a node can have.
 fn node_name(text: &str) -> Result<NodeName, SettingsError> {
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c);

@@ -133,7 +133,7 @@ impl Settings {
             log_level: log_level(flags, &file),
             log_format: log_format(flags, &file),
             page: page(flags, &file, amd)?,
-            applications: ApplicationSettings::resolve(&flags.applications, &file)?,
+            applications: ApplicationSettings::resolve(&flags.applications, &file, &node)?,
             collectors: flags.collectors.clone().or_else(|| file.collectors.clone()),
             amd_metrics_config: amd::path(&flags.amd, &file),
             kubernetes: match flags.kubernetes.or(file.kubernetes) {
@@ -216,7 +216,7 @@ impl Settings {
                 self.api_labels != other.api_labels,
             ),
             (
-                "textfile-dir, textfile-max-age, application-interval, application-families, application-max-series",
+                "textfile-dir, textfile-max-age, scrape-pods, scrape-rule, application-interval, application-families, application-max-series",
                 self.applications != other.applications,
             ),
             ("nvml-library", self.nvml_library != other.nvml_library),

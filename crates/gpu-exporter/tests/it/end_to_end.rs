@@ -12,6 +12,7 @@ mod pages;
 mod parity;
 mod prometheus;
 mod reading;
+mod scrape;
 mod sums;
 mod tools;
 mod torture;

@@ -19,7 +19,9 @@ fn object(kind: &str, name: &str, labels: &str) -> String {
 }
 
 /// A client of a server that is a function.
-fn client(answer: impl Fn(&Request<Body>) -> Response<Body> + Clone + Send + Sync + 'static) -> Client {
+pub(crate) fn client(
+    answer: impl Fn(&Request<Body>) -> Response<Body> + Clone + Send + Sync + 'static,
+) -> Client {
     let service = tower::service_fn(move |request: Request<Body>| {
         let answered = answer(&request);
         async move { Ok::<_, std::convert::Infallible>(answered) }

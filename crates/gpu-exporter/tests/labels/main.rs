@@ -7,6 +7,7 @@
 
 mod answers;
 mod pages;
+mod scrape;
 mod server;
 mod settings;
 

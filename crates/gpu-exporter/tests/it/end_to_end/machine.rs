@@ -99,7 +99,7 @@ pub(super) struct Plan {
     pub(super) host: Vec<(u32, &'static str)>,
     /// AMD's GPUs, in the tree of the machine.
     pub(super) amd: Vec<Gpu>,
-    pub(super) arguments: Vec<&'static str>,
+    pub(super) arguments: Vec<String>,
     /// Whether the program is told of the directory for textfiles.
     with_textfiles: bool,
 }
@@ -115,6 +115,11 @@ impl Plan {
             arguments: Vec::new(),
             with_textfiles: false,
         }
+    }
+
+    pub(super) fn argument(mut self, argument: String) -> Self {
+        self.arguments.push(argument);
+        self
     }
 
     pub(super) fn amd(mut self, gpus: Vec<Gpu>) -> Self {
@@ -139,7 +144,8 @@ impl Plan {
     }
 
     pub(super) fn arguments(mut self, arguments: &[&'static str]) -> Self {
-        self.arguments.extend_from_slice(arguments);
+        let arguments = arguments.iter().map(|own| (*own).to_owned());
+        self.arguments.extend(arguments);
         self
     }
 
