@@ -120,6 +120,15 @@ fn wrong_values_are_named() {
     refused(&["--vocabulary", "gpu,foo"], &["foo", "nvidia_smi"]);
     refused(&["--label", "uuid=1"], &["uuid"]);
     refused(&["--max-series", "3"], &["3"]);
+    refused(
+        &["--scrape-rule", "ml/a=https://a:1"],
+        &["scrape-rule", "http://", "ml/a"],
+    );
+    refused(
+        &["--application-families", "a-b"],
+        &["application-families", "a-b"],
+    );
+    refused(&["--textfile-max-age", "2h"], &["textfile-max-age", "one hour"]);
     refused(&["--config-file", "/does/not/exist"], &["/does/not/exist"]);
 }
 
@@ -130,6 +139,32 @@ fn a_typo_in_the_file_is_refused_with_its_name() {
         &["--config-file", file.path().to_str().unwrap()],
         &["colection-interval"],
     );
+}
+
+#[test]
+fn applications_are_off_until_they_are_asked_for() {
+    let off = resolve(&[]).unwrap().applications;
+    assert_eq!(
+        (off.textfiles, off.scrape_rules.len(), off.scrape_node),
+        (None, 0, None)
+    );
+    let file = file(
+        "textfile-dir: /run/x\ntextfile-max-age: 60\napplication-families: [a, b_*]\nscrape-rule: ['a/b=http://c:1']\n",
+    );
+    let on = resolve(&["--config-file", file.path().to_str().unwrap()])
+        .unwrap()
+        .applications;
+    let textfiles = on.textfiles.unwrap();
+    assert_eq!(textfiles.directory.to_str(), Some("/run/x"));
+    assert_eq!(textfiles.max_age, Duration::from_secs(60));
+    assert!(on.families.takes("b_c") && !on.families.takes("c"));
+    assert_eq!(on.scrape_rules.len(), 1);
+}
+
+#[cfg(not(feature = "kubernetes-labels"))]
+#[test]
+fn a_build_without_a_client_says_so_when_it_should_scrape_by_annotations() {
+    refused(&["--scrape-pods"], &["scrape-pods", "kubernetes-labels"]);
 }
 
 #[test]

@@ -22,6 +22,11 @@ const ALL_SETTINGS: &[&str] = &[
     "exporter.attribution.deviceRecord=false",
     "exporter.attribution.resourceNames={example.com/gpu,example.com/small}",
     "exporter.perProcess.enabled=true",
+    "exporter.applications.families={train_*,vllm:*}",
+    "exporter.applications.interval=5s",
+    "exporter.applications.textfiles.enabled=true",
+    "exporter.applications.textfiles.hostPath=/run/metrics",
+    "exporter.applications.textfiles.maxAge=1m",
     "exporter.privileged=true",
     "exporter.sampleInterval=500ms",
     "exporter.collectionInterval=10s",
@@ -120,6 +125,26 @@ async fn labels_from_the_api_server_bring_a_token_and_a_role() -> anyhow::Result
 }
 
 #[tokio::test]
+async fn scraping_by_annotations_brings_a_token_and_by_rules_none() -> anyhow::Result<()> {
+    require!(Program::Helm);
+    let annotated = helm(
+        &["template", "gpus"],
+        &["exporter.applications.scrape.annotated=true"],
+    )
+    .await?;
+    insta::assert_snapshot!("chart_exporter_scrape_annotated", annotated);
+    let rule =
+        "exporter.applications.scrape.rules[0]=ml/vllm-*=http://{pod}.vllm.{namespace}.svc:8000/metrics";
+    let by_rules = helm(&["template", "gpus"], &[rule]).await?;
+    ensure!(by_rules.contains("GPU_EXPORTER_SCRAPE_RULES"), "{by_rules}");
+    ensure!(
+        by_rules.contains("automountServiceAccountToken: false") && !by_rules.contains("ClusterRole"),
+        "{by_rules}"
+    );
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_wrong_value_of_the_exporter_is_refused_by_name() -> anyhow::Result<()> {
     require!(Program::Helm);
     let alone = "exporter.perProcess.enabled=true,exporter.attribution.enabled=false";
@@ -132,6 +157,11 @@ async fn a_wrong_value_of_the_exporter_is_refused_by_name() -> anyhow::Result<()
     check_refused("exporter.apiLabels.enabled=true", "name the labels to show").await?;
     let walled = "exporter.apiLabels.enabled=true,exporter.apiLabels.pods={team},networkPolicy.enabled=true";
     check_refused(walled, "exclude each other").await?;
+    let scraped = "exporter.applications.scrape.annotated=true";
+    let alone = format!("{scraped},exporter.attribution.enabled=false");
+    check_refused(&alone, "only pods that hold a GPU are scraped").await?;
+    let walled = format!("{scraped},networkPolicy.enabled=true");
+    check_refused(&walled, "exclude each other").await?;
     check_refused(
         "exporter.hostPID=true",
         "additional properties 'hostPID' not allowed",
