@@ -44,7 +44,7 @@ pub(super) struct Partition {
 }
 
 impl Card {
-    pub(super) fn new(found: Found, topology: &Topology) -> Self {
+    pub(super) fn new(sysfs: &Path, found: Found, topology: &Topology) -> Self {
         let directory = found.directory.clone();
         let text = |name: &str| read_text(&directory.join(name)).filter(|text| text.len() <= LONGEST_NAME);
         let unique_id = text("unique_id").and_then(|id| hexadecimal(&id));
@@ -60,7 +60,7 @@ impl Card {
         Self {
             chip: chip(&directory),
             unique_id: unique_id.unwrap_or(0),
-            hwmon: hwmon(&directory),
+            hwmon: hwmon(&directory).or_else(|| hwmon_of_class(sysfs, &found)),
             compute_mode: text("current_compute_partition"),
             memory_mode: text("current_memory_partition"),
             partitions: partitions(&found, &nodes, topology),
@@ -168,6 +168,19 @@ fn hwmon(directory: &Path) -> Option<PathBuf> {
         return Some(first);
     }
     Some(found.find(is_own).unwrap_or(first))
+}
+
+/// The same from the class of all sensors, for trees in which the device does not lead there.
+fn hwmon_of_class(sysfs: &Path, found: &Found) -> Option<PathBuf> {
+    let root = sysfs.join("class/hwmon");
+    let of_device = |path: &PathBuf| {
+        let device = path.join("device");
+        let events = read_text(&device.join("uevent")).unwrap_or_default();
+        let is_there = uevent(&events, "PCI_SLOT_NAME").is_some_and(|place| place == found.address);
+        is_there || std::fs::canonicalize(device).ok() == std::fs::canonicalize(&found.directory).ok()
+    };
+    let mut all = names(&root)?.into_iter().map(|name| root.join(name));
+    all.find(|path| read_text(&path.join("name")).is_some_and(|name| name == "amdgpu") && of_device(path))
 }
 
 fn partitions(found: &Found, nodes: &[&Node], topology: &Topology) -> Vec<Partition> {

@@ -18,10 +18,10 @@ use super::text;
 const FIRST_LOOK: Duration = Duration::from_secs(1);
 /// Between two looks later. With the bounds below this is a fraction of a thousandth of a core.
 const LOOK: Duration = Duration::from_secs(5);
-/// Processes whose open files are gone through in one look; a node of a thousand is known within a minute.
-const PROCESSES_A_LOOK: usize = 100;
+/// Processes whose open files are gone through in one look; a node of five hundred is known within a minute.
+const PROCESSES_A_LOOK: usize = 40;
 /// Open files that are gone through in one look: a server may have tens of thousands.
-const FILES_A_LOOK: usize = 4_000;
+const FILES_A_LOOK: usize = 2_000;
 /// Files of one process that are GPUs, and of all of them; those beyond are left out.
 const MOST_NODES: usize = 64;
 const MOST_CLIENTS: usize = 1_024;

@@ -70,34 +70,52 @@ fn by_driver(sysfs: &Path) -> Option<Vec<Found>> {
     })
 }
 
+/// Cards first: a device with both nodes is found by its card, and its render node is added to it.
 fn by_class(sysfs: &Path) -> Vec<Found> {
     let class = sysfs.join("class/drm");
-    let cards = names(&class).unwrap_or_default();
-    let cards = cards.iter().filter_map(|name| numbered(name, "card"));
-    cards.filter_map(|card| of_card(&class, card)).collect()
+    let names = names(&class).unwrap_or_default();
+    let cards = names.iter().filter(|name| numbered(name, "card").is_some());
+    let renders = names.iter().filter(|name| numbered(name, "renderD").is_some());
+    cards
+        .chain(renders)
+        .filter_map(|name| of_node(&class, name))
+        .collect()
 }
 
-fn of_card(class: &Path, card: u32) -> Option<Found> {
-    let directory = class.join(format!("card{card}/device"));
+fn of_node(class: &Path, name: &str) -> Option<Found> {
+    let directory = class.join(name).join("device");
     let events = read_text(&directory.join("uevent")).unwrap_or_default();
     let event = |name: &str| uevent(&events, name);
-    let is_amd = match read_text(&directory.join("vendor")) {
-        Some(vendor) => vendor.eq_ignore_ascii_case(VENDOR),
-        None => event("PCI_ID").is_some_and(|id| id.starts_with("1002:")) || event("DRIVER") == Some(DRIVER),
-    };
-    if !is_amd || event("DRIVER").is_some_and(|driver| driver != DRIVER) {
+    if !is_amd(&directory, &event) {
         return None;
     }
-    let (_, render) = nodes_of(&directory);
+    let (card, render) = nodes_of(&directory);
     Some(Found {
         address: event("PCI_SLOT_NAME")
             .and_then(address)
             .or_else(|| address_of_link(&directory))
-            .unwrap_or_else(|| format!("card{card}")),
+            .unwrap_or_else(|| name.to_owned()),
         directory,
-        card: Some(card),
-        render,
+        card: numbered(name, "card").or(card),
+        render: numbered(name, "renderD").or(render),
     })
+}
+
+/// Whether the device behind a node is an AMD GPU of this driver. Partitions have nodes, too, behind platform devices of no
+/// vendor; copies of trees sometimes have nothing but what the driver itself puts there.
+fn is_amd<'a>(directory: &Path, event: &impl Fn(&str) -> Option<&'a str>) -> bool {
+    if event("DRIVER").is_some_and(|driver| driver != DRIVER) {
+        return false;
+    }
+    if let Some(vendor) = read_text(&directory.join("vendor")) {
+        return vendor.eq_ignore_ascii_case(VENDOR);
+    }
+    match event("PCI_ID") {
+        Some(id) => id.starts_with("1002:"),
+        None => ["gpu_metrics", "mem_info_vram_total", "gpu_busy_percent"]
+            .iter()
+            .any(|own| directory.join(own).is_file()),
+    }
 }
 
 /// The numbers of the card and of the render node.

@@ -1,6 +1,7 @@
 //! Processes that compute on a GPU, as the compute driver lists them: `class/kfd/kfd/proc/<pid>`. The device file behind it is
 //! never opened: who holds that one keeps a GPU from being divided anew.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io;
@@ -15,6 +16,8 @@ use crate::readings::{ProcessOccupancy, SliceId};
 
 /// Contexts come and go slowly; every look opens some files for each process and partition.
 const LOOK: Duration = Duration::from_secs(2);
+/// Half a minute.
+const LOOKS_TO_KEEP: u32 = 15;
 /// More processes than a node has on its GPUs. Those beyond are left out, and what they use then has no owner.
 const MOST_PROCESSES: usize = 1024;
 /// Queues of one process that are looked at to find out whether it uses a GPU on which it holds no memory.
@@ -38,6 +41,11 @@ pub(super) struct Contexts {
     path: String,
     /// The GPUs on which the process at hand has queues, once they were looked at.
     queues: Option<Vec<u64>>,
+    /// Processes that have no file for this GPU. They get theirs when they are made, so that there is no use in looking again
+    /// and again; a number that was given out anew is noticed when all are forgotten.
+    strangers: BTreeSet<u32>,
+    looks: u32,
+    is_stranger: bool,
     /// None while the compute driver does not list processes.
     pub(super) found: Option<Vec<Context>>,
     pub(super) occupancy: Vec<ProcessOccupancy>,
@@ -66,6 +74,9 @@ impl Contexts {
             looked_at: None,
             path: String::new(),
             queues: None,
+            strangers: BTreeSet::new(),
+            looks: 0,
+            is_stranger: false,
             found: None,
             occupancy: Vec::new(),
         }
@@ -86,10 +97,21 @@ impl Contexts {
         let mut found = self.found.take().unwrap_or_default();
         found.clear();
         let pids = names.iter().filter_map(|name| numbered(name, ""));
+        self.looks = self.looks.wrapping_add(1);
+        if self.looks.is_multiple_of(LOOKS_TO_KEEP) {
+            self.strangers.clear();
+        }
         for pid in pids.take(MOST_PROCESSES) {
+            if self.strangers.contains(&pid) {
+                continue;
+            }
             self.queues = None;
+            self.is_stranger = true;
             for at in 0..self.targets.len() {
                 found.extend(self.context(pid, at));
+            }
+            if self.is_stranger && self.strangers.len() < MOST_PROCESSES {
+                self.strangers.insert(pid);
             }
         }
         self.found = Some(found);
@@ -103,6 +125,7 @@ impl Contexts {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
             Err(_) => None,
         };
+        self.is_stranger = false;
         // The runtime opens every GPU that it sees: a context without memory and queues is of nobody's use.
         if memory == Some(0) && !self.has_queue(pid, gpu_id) {
             return None;

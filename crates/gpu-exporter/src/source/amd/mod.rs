@@ -133,7 +133,7 @@ impl Driver for AmdDriver {
         let topology = Arc::clone(&state.topology);
         let cards: Vec<Card> = found
             .into_iter()
-            .map(|found| Card::new(found, &topology))
+            .map(|found| Card::new(&self.sysfs, found, &topology))
             .filter_map(|card| self.granted_part(card))
             .collect();
         let uuids = uuids(&cards);

@@ -61,6 +61,44 @@ fn a_copied_tree_without_the_drivers_list_is_read() {
     assert_eq!(readings.processes, Reading::Unsupported);
 }
 
+/// A tree with nothing but a render node, no `uevent`, and the sensors in their own class.
+#[test]
+fn a_tree_with_a_render_node_alone_is_read() {
+    let root = tempfile::tempdir().unwrap();
+    let write = |path: &str, text: &str| {
+        let path = root.path().join("sys/class").join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    write("drm/renderD130/device/vendor", "0x1002\n");
+    write("drm/renderD130/device/uevent", "PCI_SLOT_NAME=0000:0C:00.0\n");
+    write("drm/renderD130/device/gpu_busy_percent", "7\n");
+    write("hwmon/hwmon0/name", "nvme\n");
+    write("hwmon/hwmon4/name", "amdgpu\n");
+    write("hwmon/hwmon4/device/uevent", "PCI_SLOT_NAME=0000:0c:00.0\n");
+    write("hwmon/hwmon4/power1_input", "9000000\n");
+    // A partition's node is behind a platform device, and one of another driver is somebody else's.
+    write(
+        "drm/renderD131/device/uevent",
+        "DRIVER=amdgpu_xcp\nMODALIAS=platform:amdgpu_xcp\n",
+    );
+    write(
+        "drm/renderD132/device/uevent",
+        "DRIVER=nvidia\nPCI_ID=10DE:2330\n",
+    );
+    let driver = load(root.path()).unwrap();
+    let listed = driver.list().unwrap();
+    assert_eq!(listed.len(), 1);
+    assert_eq!(listed[0].identity.minor, Some(130));
+    assert_eq!(listed[0].identity.model, "AMD GPU");
+    let mut readings = DeviceReadings::default();
+    driver.open(&listed[0]).unwrap().fast.read(&mut readings).unwrap();
+    check(
+        &readings,
+        &[(Field::Utilization, Some(0.07)), (Field::Power, Some(9.0))],
+    );
+}
+
 /// The content of a table, the classes that count what is wrong with it, and the power that is read nevertheless.
 type Case<'a> = (Option<&'a [u8]>, &'a [&'a str], f64);
 

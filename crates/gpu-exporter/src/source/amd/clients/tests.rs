@@ -60,7 +60,7 @@ fn a_client_is_counted_once_and_its_time_from_the_second_look_on() {
 #[test]
 fn a_node_full_of_processes_is_gone_through_bit_by_bit() {
     let root = tempfile::tempdir().unwrap();
-    let count = u32::try_from(PROCESSES_A_LOOK).unwrap() + 50;
+    let count = u32::try_from(PROCESSES_A_LOOK).unwrap() + 20;
     for pid in 1..=count {
         std::fs::create_dir_all(root.path().join(format!("{pid}/fd"))).unwrap();
     }
