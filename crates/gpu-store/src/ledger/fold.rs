@@ -66,6 +66,15 @@ pub struct Folded {
     pub slices: Vec<(Slice, Sums)>,
 }
 
+/// A value of a dimension that has sums of its own.
+#[derive(Debug, Clone, Copy)]
+struct Summed {
+    dimension: i16,
+    value: u32,
+    /// Whether there are sums of five minutes too.
+    is_fine: bool,
+}
+
 /// Sums under construction.
 #[derive(Debug)]
 pub struct Fold {
@@ -73,7 +82,7 @@ pub struct Fold {
     from: Moment,
     values: Vec<Arc<str>>,
     ids: HashMap<Arc<str>, u32>,
-    sets: HashMap<i64, Arc<[(i16, u32)]>>,
+    sets: HashMap<i64, Arc<[Summed]>>,
     slices: HashMap<SliceKey, Sums>,
     set_slices: HashMap<SetSlice, Sums>,
 }
@@ -96,7 +105,11 @@ impl Fold {
         for dimension in &Dimension::FIXED {
             if dimension.is_summed_at(Grain::Day) {
                 let value = dimension.of(dimensions).unwrap_or_default();
-                pairs.push((dimension.code(), self.intern(&value)));
+                pairs.push(Summed {
+                    dimension: dimension.code(),
+                    value: self.intern(&value),
+                    is_fine: dimension.is_summed_at(Grain::FiveMinutes),
+                });
             }
         }
         let label = Dimension::Label(String::new()).code();
@@ -105,7 +118,11 @@ impl Fold {
             .iter()
             .flat_map(|holder| &holder.dimensions.labels);
         for (key, value) in labels {
-            pairs.push((label, self.intern(&format!("{key}{LABEL_SEPARATOR}{value}"))));
+            pairs.push(Summed {
+                dimension: label,
+                value: self.intern(&format!("{key}{LABEL_SEPARATOR}{value}")),
+                is_fine: false,
+            });
         }
         self.sets.insert(set, pairs.into());
     }
@@ -136,16 +153,16 @@ impl Fold {
                     };
                     self.set_slices.entry(key).or_default().add(&sums)?;
                 }
-                for (dimension, value) in pairs.iter() {
-                    if grain == Grain::FiveMinutes && !is_summed_finely(*dimension) {
+                for summed in pairs.iter() {
+                    if grain == Grain::FiveMinutes && !summed.is_fine {
                         continue;
                     }
                     let key = SliceKey {
                         grain,
-                        dimension: *dimension,
+                        dimension: summed.dimension,
                         bucket,
                         cluster: row.cluster,
-                        value: *value,
+                        value: summed.value,
                         part: row.part,
                     };
                     self.slices.entry(key).or_default().add(&sums)?;
@@ -189,10 +206,4 @@ impl Fold {
             }
         }
     }
-}
-
-fn is_summed_finely(code: i16) -> bool {
-    Dimension::FIXED
-        .iter()
-        .any(|dimension| dimension.code() == code && dimension.is_summed_at(Grain::FiveMinutes))
 }
