@@ -194,13 +194,17 @@ fn busy_nanoseconds(pid: u32) -> u64 {
     threads.filter_map(of).sum()
 }
 
-/// The limits hold in the build that ships; what a build without optimisation takes is only printed. `GPU_SOAK_SECONDS`
-/// lengthens the look.
+/// The limits hold in optimised builds; what a build without optimisation takes is only printed. `GPU_SOAK_SECONDS` lengthens
+/// the look. Sixty-four partitions have eight times the series and processes of eight whole GPUs, and may cost more.
 #[test]
 fn soak_eight_amd_gpus_at_one_sample_a_second_cost_little() {
     let seconds = std::env::var("GPU_SOAK_SECONDS").ok();
     let window = seconds.and_then(|text| text.parse().ok()).unwrap_or(4);
-    for (name, plan) in [("SPX", mi300x_spx as fn() -> Plan), ("CPX", cpx_x8)] {
+    let nodes = [
+        ("8 GPUs", mi300x_spx as fn() -> Plan, 12 << 20, 0.002),
+        ("64 partitions", cpx_x8, 16 << 20, 0.006),
+    ];
+    for (name, plan, most_resident, most_share) in nodes {
         let machine = plan()
             .arguments(&["--sample-interval=1s", "--path.procfs=/proc"])
             .start();
@@ -219,8 +223,8 @@ fn soak_eight_amd_gpus_at_one_sample_a_second_cost_little() {
         );
         assert!(files < 600, "{files} files");
         if !cfg!(debug_assertions) {
-            assert!(resident < 12 << 20, "{resident} bytes");
-            assert!(share < 0.01, "{share} of a core on a machine that may be busy");
+            assert!(resident < most_resident, "{name}: {resident} bytes");
+            assert!(share < most_share, "{name}: {share} of a core");
         }
     }
 }
