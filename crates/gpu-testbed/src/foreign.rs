@@ -8,7 +8,7 @@ use anyhow::Context as _;
 
 use crate::cache_layout::{ProgramSet, cache_directory};
 use crate::eventually::eventually;
-use crate::fleet::{Fleet, FleetError};
+use crate::fleet::Fleet;
 use crate::requirement::Need;
 
 /// As long as `kubectl wait` is given elsewhere.
@@ -52,22 +52,13 @@ impl Foreign {
     }
 
     /// Installs the project's object kinds for all tests of the fleet; doing it twice changes nothing.
-    pub async fn install(self, fleet: &Fleet) -> Result<(), FleetError> {
+    pub async fn install(self, fleet: &Fleet) -> anyhow::Result<()> {
         let directory = self.directory().unwrap_or_default();
         let directory = directory.display().to_string();
         fleet
             .kubectl(&["apply", "--server-side", "--force-conflicts", "-f", &directory])
             .await?;
-        fleet
-            .kubectl(&[
-                "wait",
-                "--for=condition=Established",
-                "--timeout=60s",
-                "-f",
-                &directory,
-            ])
-            .await?;
-        Ok(())
+        established(fleet, self.name(), &directory).await
     }
 
     fn directory(self) -> Option<PathBuf> {
@@ -92,8 +83,7 @@ impl ArgoTemplates {
         Need::that("the whole schema of Argo's templates", || Self::file().is_some())
     }
 
-    /// Installs the kind. `kubectl wait` gives up on an object that has no condition at all yet, as one this large has for a
-    /// moment.
+    /// Installs the kind.
     pub async fn install(fleet: &Fleet) -> anyhow::Result<()> {
         let file = Self::file().context("the whole schema of Argo's templates")?;
         let text = std::fs::read_to_string(&file)?
@@ -105,14 +95,7 @@ impl ArgoTemplates {
         let ours = fleet.bed().write_file("argo-templates.yaml", text)?;
         let ours = ours.display().to_string();
         fleet.kubectl(&["apply", "--server-side", "-f", &ours]).await?;
-        eventually("the kind of templates is served", ESTABLISHED_WITHIN, || async {
-            let told = fleet
-                .kubectl(&["get", "-f", &ours, "-ojsonpath={.status}"])
-                .await?;
-            let is_served = told.contains(r#""status":"True","type":"Established""#);
-            Ok(is_served.then_some(()))
-        })
-        .await
+        established(fleet, "argo-templates", &ours).await
     }
 
     fn file() -> Option<PathBuf> {
@@ -122,4 +105,22 @@ impl ArgoTemplates {
         let file = directory.join("argoproj.io_workflowtemplates.yaml");
         file.is_file().then_some(file)
     }
+}
+
+/// Waits until the API server serves the kinds. `kubectl wait` gives up on an object that has no condition at all yet, as large
+/// ones have none for a moment; only then is it asked again.
+async fn established(fleet: &Fleet, name: &str, path: &str) -> anyhow::Result<()> {
+    let words = ["wait", "--for=condition=Established", "--timeout=60s", "-f", path];
+    eventually(
+        &format!("kinds of {name} are served"),
+        ESTABLISHED_WITHIN,
+        || async {
+            match fleet.kubectl(&words).await {
+                Ok(_) => Ok(Some(())),
+                Err(error) if error.to_string().contains("conditions accessor error") => Ok(None),
+                Err(error) => Err(error.into()),
+            }
+        },
+    )
+    .await
 }
