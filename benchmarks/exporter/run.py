@@ -5,7 +5,7 @@
     python3 benchmarks/exporter/run.py --scrapes 1000000     # memory after a million scrapes
     python3 benchmarks/exporter/run.py --quick               # a minute or two, to see that it works
 
-It builds what is ours with the `dist` profile, gets the peers from their registries into a cache directory, starts one program
+It builds what is ours with the `agent` profile, in which it is shipped, gets the peers from their registries into a cache directory, starts one program
 at a time on the loopback, and prints tables in Markdown. Pods of others' processes need root (a mount namespace of its own).
 """
 
@@ -59,9 +59,9 @@ def arguments():
 def build(asked):
     target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     if not asked.exporter:
-        command = ["cargo", "build", "--profile", "dist", "-p", "gpu-exporter", "--bin", "gpu-exporter"]
+        command = ["cargo", "build", "--profile", "agent", "-p", "gpu-exporter", "--bin", "gpu-exporter"]
         subprocess.run(command, cwd=ROOT, check=True)
-        asked.exporter = target / "dist/gpu-exporter"
+        asked.exporter = target / "agent/gpu-exporter"
     if not asked.library:
         subprocess.run(["cargo", "build", "--release", "-p", "gpu-nvml-double"], cwd=ROOT, check=True)
         asked.library = target / "release/libgpu_nvml_double.so"

@@ -17,19 +17,28 @@ pub(crate) struct Options {
     /// The image's name with registry and tag
     #[arg(long)]
     name: Option<String>,
-    /// How to build it: `dist` is small and takes minutes, `release` is quick
-    #[arg(long, default_value = "dist")]
-    profile: String,
+    /// How to build it, if not as it is shipped, which takes minutes: `release` is quick
+    #[arg(long)]
+    profile: Option<String>,
+}
+
+/// The profile in which a program is shipped. What runs on every node is built for size.
+fn shipped_as(program: &str) -> &'static str {
+    match program {
+        "gpu-exporter" => "agent",
+        _ => "dist",
+    }
 }
 
 /// Builds the program, packs it, and tells where the archive is and how to load it.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let root = workspace::root();
     let program = &options.program;
-    shell::step(&format!("building {program} ({})", options.profile), || {
+    let profile = options.profile.as_deref().unwrap_or(shipped_as(program));
+    shell::step(&format!("building {program} ({profile})"), || {
         shell::run(
             shell::cargo(&root)
-                .args(["build", "--locked", "--profile", &options.profile])
+                .args(["build", "--locked", "--profile", profile])
                 .args(["--package", program, "--bin", program]),
         )
     })?;
@@ -42,7 +51,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         .unwrap_or_else(|| format!("docker.io/library/{program}:{}", env!("CARGO_PKG_VERSION")));
     let mut spec = ImageSpec::new(
         &name,
-        target.join(&options.profile).join(program),
+        target.join(profile).join(program),
         output.join(format!("{program}.tar")),
     );
     spec.certificates = Some(CERTIFICATES.into()).filter(|path: &std::path::PathBuf| path.is_file());
