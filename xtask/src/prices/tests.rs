@@ -16,14 +16,12 @@ aws,g9f.large,r1,z1,X9,0.125,10240,2.0,8.0,0.5,,2026-08-22
 ";
 
 fn tables(lists: &[(&str, String)]) -> (Vec<String>, Tables) {
-    let directory = std::env::temp_dir().join(format!("xtask-prices-{}", std::process::id()));
-    std::fs::create_dir_all(&directory).unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let mut tables = Tables::empty();
     for (name, text) in lists {
-        let path = directory.join(name);
+        let path = directory.path().join(name);
         std::fs::write(&path, text).unwrap();
         lists::take(&path, "2026-09-01".parse().ok(), &mut tables).unwrap();
-        std::fs::remove_file(&path).unwrap();
     }
     let prices = tables.text().unwrap().0;
     let rows = prices.lines().filter(|line| !line.starts_with('#')).skip(1);
