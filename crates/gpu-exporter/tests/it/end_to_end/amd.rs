@@ -200,31 +200,18 @@ fn busy_nanoseconds(pid: u32) -> u64 {
 fn soak_eight_amd_gpus_at_one_sample_a_second_cost_little() {
     let seconds = std::env::var("GPU_SOAK_SECONDS").ok();
     let window = seconds.and_then(|text| text.parse().ok()).unwrap_or(4);
-    // Looking for processes goes through the machine's own /proc, and may cost ten times as much.
+    // Looking for processes goes through the machine's own /proc, and may cost more.
     let nodes = [
         (
             "8 GPUs",
             mi300x_spx as fn() -> Plan,
             "--host-processes=false",
-            12 << 20,
             0.002,
         ),
-        (
-            "8 GPUs, by process",
-            mi300x_spx,
-            "--host-processes=true",
-            12 << 20,
-            0.02,
-        ),
-        (
-            "64 partitions, by process",
-            cpx_x8,
-            "--host-processes=true",
-            16 << 20,
-            0.02,
-        ),
+        ("8 GPUs, by process", mi300x_spx, "--host-processes=true", 0.01),
+        ("64 partitions, by process", cpx_x8, "--host-processes=true", 0.01),
     ];
-    for (name, plan, sight, most_resident, most_share) in nodes {
+    for (name, plan, sight, most_share) in nodes {
         let machine = plan()
             .arguments(&["--sample-interval=1s", "--path.procfs=/proc", sight])
             .start();
@@ -243,7 +230,7 @@ fn soak_eight_amd_gpus_at_one_sample_a_second_cost_little() {
         );
         assert!(files < 600, "{files} files");
         if !cfg!(debug_assertions) {
-            assert!(resident < most_resident, "{name}: {resident} bytes");
+            assert!(resident < 12 << 20, "{name}: {resident} bytes");
             assert!(share < most_share, "{name}: {share} of a core");
         }
     }
