@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::super::tool::json::{JsonFiller, Object, amd_uuid, document, number, pcie_generation};
 use super::super::tool::quantity::Unit;
-use super::super::tool::{Answer, Told, long_address};
+use super::super::tool::{Answer, Told, kernel_address};
 use super::super::{DriverFault, Listed};
 use super::places::{CLOCKS, LIMITS, PLACES};
 use crate::readings::{Field, ProcessReading};
@@ -120,7 +120,7 @@ impl Gpu<'_> {
         let bus = self
             .word(&["bus/bdf"], &["bdf"])
             .unwrap_or_else(|| format!("gpu{}", self.index));
-        let address = long_address(&bus);
+        let address = kernel_address(&bus);
         let model = self.word(&["asic/market_name", "board/product_name"], &[]);
         Identity {
             vendor: Vendor::Amd,

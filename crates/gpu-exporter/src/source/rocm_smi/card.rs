@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::super::tool::json::{JsonFiller, Object, amd_uuid, document, pcie_generation};
 use super::super::tool::quantity::Unit;
-use super::super::tool::{Answer, Told, long_address};
+use super::super::tool::{Answer, Told, kernel_address};
 use super::super::{DriverFault, Listed};
 use crate::readings::{DeviceReadings, Field, ProcessReading};
 use crate::snapshot::{Board, Identity};
@@ -128,7 +128,7 @@ pub fn rocm_answer(text: &str) -> Option<Answer> {
 }
 
 fn told(index: u32, card: Object<'_>, driver: &str) -> Told {
-    let address = long_address(&card.word(&["PCI Bus"]).unwrap_or_else(|| format!("card{index}")));
+    let address = kernel_address(&card.word(&["PCI Bus"]).unwrap_or_else(|| format!("card{index}")));
     let series = card.word(&["Card series", "Device Name", "Product Name", "Card model"]);
     let identity = Identity {
         vendor: Vendor::Amd,

@@ -279,5 +279,14 @@ pub(super) fn long_address(address: &str) -> String {
     }
 }
 
+/// The kernel's form, as AMD's own driver is read by: `0000:05:00.0`. A GPU has one address and one uuid whoever tells of it.
+pub(super) fn kernel_address(address: &str) -> String {
+    let long = long_address(address);
+    match long.strip_prefix("0000") {
+        Some(short) if short.find(':') == Some(4) => short.to_owned(),
+        _ => long,
+    }
+}
+
 #[cfg(test)]
 mod tests;

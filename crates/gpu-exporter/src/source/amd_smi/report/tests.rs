@@ -28,7 +28,7 @@ fn the_new_shape() {
         (identity.index, identity.uuid.as_str(), identity.model.as_str()),
         (1, "0000000000000abc", "AMD Instinct MI300X")
     );
-    assert_eq!(identity.pci_bus_id, "00000000:05:00.0");
+    assert_eq!(identity.pci_bus_id, "0000:05:00.0");
     assert_eq!(identity.board.compute_partition.as_deref(), Some("SPX"));
     let readings = told.outcome.as_ref().unwrap();
     let value = |field| readings.values.get(field);

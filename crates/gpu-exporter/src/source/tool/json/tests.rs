@@ -55,7 +55,7 @@ fn values_of_the_wrong_type_fail() {
 #[test]
 fn ids_and_buses() {
     assert_eq!(amd_uuid(Some("0x4EDFB117A17A07D"), "a"), "04edfb117a17a07d");
-    assert_eq!(amd_uuid(Some("N/A"), "00000000:07:00.0"), "amd-00000000:07:00.0");
+    assert_eq!(amd_uuid(Some("N/A"), "0000:07:00.0"), "amd-0000:07:00.0");
     assert_eq!(amd_uuid(Some("0x0"), "x"), "amd-x");
     assert_eq!(pcie_generation(32.0), Some(5.0));
     assert_eq!(pcie_generation(1.0), None);
