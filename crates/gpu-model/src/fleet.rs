@@ -126,8 +126,9 @@ pub struct Device {
     pub vendor: Vendor,
     /// The driver's product name. `GpuModel::find` knows more about the usual ones.
     pub model: String,
-    pub driver: String,
-    pub pci_address: PciAddress,
+    /// Its version, where the source tells it.
+    pub driver: Option<String>,
+    pub pci_address: Option<PciAddress>,
 }
 
 /// One schedulable part of a GPU.

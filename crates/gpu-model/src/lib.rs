@@ -4,7 +4,9 @@
 //! the crates that stand on this one.
 
 mod catalogue;
+mod cluster;
 mod fleet;
+mod harvest;
 mod ids;
 mod mig;
 mod money;
@@ -16,9 +18,14 @@ mod vendor;
 mod workload;
 
 pub use catalogue::{Architecture, ClockRange, GpuModel, MODELS};
+pub use cluster::{
+    ClusterNode, ClusterPicture, GpuPod, GpuRequest, HostRequest, PodKey, PodSettings, Readiness,
+    RequestKind, Taint, Workload,
+};
 pub use fleet::{
     CapacityType, Cloud, Device, FleetView, GpuView, Node, NodeView, Owner, PartUsage, PartView, Source,
 };
+pub use harvest::{GpuReport, Harvest, HolderHint, PartReport, TargetFailure, TargetReport};
 pub use ids::{
     ClusterId, ContainerName, DeviceId, GpuIndex, GpuUuid, IdError, MachineId, MigProfileName, Namespace,
     NodeName, PciAddress, PodName, PodRef, PodUid, ResourceName,

@@ -40,7 +40,8 @@ pub struct Pod {
     /// How many of `resource` it asked for.
     pub count: u32,
     pub phase: PodPhase,
-    pub created_at: Timestamp,
+    /// Absent where nobody told: an exporter's page names pods and nothing more.
+    pub created_at: Option<Timestamp>,
     /// When it got its node and started; absent while it waits.
     pub started_at: Option<Timestamp>,
 }

@@ -106,9 +106,8 @@ impl Hardware {
             index: GpuIndex(index),
             vendor: model.vendor,
             model: model.name.to_owned(),
-            driver: driver(model.vendor).to_owned(),
-            pci_address: PciAddress::new(format!("0000:{:02x}:00.0", 0x10 + index * 8))
-                .expect("a valid address"),
+            driver: Some(driver(model.vendor).to_owned()),
+            pci_address: Some(bus_address(index)),
         });
         let first = self.slots.len();
         let mode = match division {
@@ -197,4 +196,8 @@ fn sharing(shape: &Shape) -> &'static str {
         Some((_, Division::Mps(..))) => "mps",
         _ => "none",
     }
+}
+
+fn bus_address(index: u16) -> PciAddress {
+    PciAddress::new(format!("0000:{:02x}:00.0", 0x10 + index * 8)).expect("a valid address")
 }

@@ -195,7 +195,7 @@ impl Identity {
             } else {
                 PodPhase::Pending
             },
-            created_at,
+            created_at: Some(created_at),
             started_at,
         })
     }

@@ -99,11 +99,16 @@ pub(crate) fn divide(
     })
 }
 
+/// Every simulated GPU has one.
+fn address(device: &Device) -> &str {
+    device.pci_address.as_ref().map_or("", |address| address.as_str())
+}
+
 fn whole(device: &Device, model: &GpuModel, class: Class) -> Part {
     let (id, resource) = match model.vendor {
         Vendor::Nvidia => (device.uuid.as_str(), "nvidia.com/gpu"),
-        Vendor::Amd => (device.pci_address.as_str(), "amd.com/gpu"),
-        Vendor::Intel => (device.pci_address.as_str(), "gpu.intel.com/xe"),
+        Vendor::Amd => (address(device), "amd.com/gpu"),
+        Vendor::Intel => (address(device), "gpu.intel.com/xe"),
     };
     Part {
         class,
@@ -158,7 +163,7 @@ fn replicated(
 fn cpx_part(device: &Device, model: &GpuModel, class: Class, index: u8) -> Part {
     // The first part keeps the bus address; the others are platform devices, numbered over the node.
     let id = match index {
-        0 => device.pci_address.to_string(),
+        0 => address(device).to_owned(),
         _ => format!(
             "amdgpu_xcp_{}",
             u16::from(index) + device.index.0 * u16::from(CPX_PARTS)

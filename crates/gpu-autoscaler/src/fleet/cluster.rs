@@ -88,7 +88,7 @@ struct Pending<'a> {
     pod: &'a str,
     resource: &'a str,
     count: u32,
-    since: Timestamp,
+    since: Option<Timestamp>,
 }
 
 #[derive(Serialize)]

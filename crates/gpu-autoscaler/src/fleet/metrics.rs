@@ -75,8 +75,11 @@ fn identity(writer: &mut PageWriter<'_>, gpus: &[Labelled<'_>]) -> Result<(), Wr
         let device = &gpu.view.device;
         let extra = [
             ("model", device.model.as_str()),
-            ("driver", device.driver.as_str()),
-            ("pci_bus_id", device.pci_address.as_str()),
+            ("driver", device.driver.as_deref().unwrap_or_default()),
+            (
+                "pci_bus_id",
+                device.pci_address.as_ref().map_or("", |address| address.as_str()),
+            ),
         ];
         info.sample(gpu.labels.with(&extra), 1)?;
     }

@@ -69,8 +69,8 @@ fn gpu(index: u16, uuid: &str, sample: GpuSample, parts: Vec<PartView>) -> GpuVi
         index: GpuIndex(index),
         vendor: Vendor::Nvidia,
         model: "NVIDIA H100 80GB HBM3".to_owned(),
-        driver: "570.124.06".to_owned(),
-        pci_address: PciAddress::new(format!("0000:{index:02x}:00.0")).unwrap(),
+        driver: Some("570.124.06".to_owned()),
+        pci_address: Some(PciAddress::new(format!("0000:{index:02x}:00.0")).unwrap()),
     };
     GpuView {
         device: Arc::new(device),
@@ -188,7 +188,7 @@ fn pod(namespace: &str, name: &str, phase: PodPhase) -> Arc<Pod> {
         resource: ResourceName::new("nvidia.com/gpu").unwrap(),
         count: 1,
         phase,
-        created_at: "2026-01-05T07:30:00Z".parse().unwrap(),
+        created_at: Some("2026-01-05T07:30:00Z".parse().unwrap()),
         started_at: None,
     })
 }
