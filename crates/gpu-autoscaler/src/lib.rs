@@ -1,0 +1,12 @@
+//! The control plane, the command line and the demo of gpu-autoscaler: the rooms of the program, which `main.rs` enters.
+
+mod api;
+mod catalog;
+mod cli;
+mod demo;
+mod fleet;
+mod pages;
+mod program;
+mod ui;
+
+pub use program::main;
