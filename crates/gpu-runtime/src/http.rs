@@ -1,6 +1,8 @@
-//! Serving HTTP/1.1: every connection, header, body, request and answer has a bound.
+//! HTTP/1.1, served and asked: every connection, header, body, request and answer has a bound.
 
 mod bounds;
+#[cfg(feature = "client")]
+pub mod client;
 mod listener;
 mod refusal;
 mod stall;

@@ -39,6 +39,7 @@ const NOT_IN_EXPORTER: &[&str] = &[
     "google-cloud-gax",
     "k8s-openapi",
     "kube",
+    "reqwest",
     "rusqlite",
     "tokio-postgres",
 ];
