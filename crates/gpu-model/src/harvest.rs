@@ -42,6 +42,19 @@ pub struct PartReport {
     pub memory_total: Reading<Bytes>,
     pub usage: PartUsage,
     pub holder: Option<HolderHint>,
+    pub attribution: Attribution,
+}
+
+/// What the figures of a part say about its holder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Attribution {
+    /// They were measured for this part, or for this container, alone.
+    Own,
+    /// They are those of the GPU or of the slice, and the page names one holder beside them: they are the holder's own if it has
+    /// the device for itself, which only the cluster's picture can tell.
+    Sole,
+    /// The page repeats the figures of the device for every holder, so nothing is known of this one's share and `usage` is empty.
+    Repeated,
 }
 
 /// Who holds a part, in the names of the page. The cluster's picture knows more about it, or does not know it.
@@ -63,8 +76,12 @@ pub struct TargetReport {
     pub last_success: Option<Timestamp>,
     /// Why it did not answer this time: a word from a closed list, and the sentence behind it.
     pub failure: Option<TargetFailure>,
-    /// Lines of the page that could not be used, by what was wrong with them.
+    /// Lines of the page that could not be read, and values that cannot be true.
     pub skipped_lines: u64,
+    /// Samples whose own time could not be true, so that the time of the scrape stands in for it.
+    pub skewed_samples: u64,
+    /// What the target said about its own answer, such as that it is not complete. At most a handful, each short.
+    pub warnings: Vec<String>,
     pub gpus: u32,
 }
 

@@ -25,7 +25,7 @@ pub use cluster::{
 pub use fleet::{
     CapacityType, Cloud, Device, FleetView, GpuView, Node, NodeView, Owner, PartUsage, PartView, Source,
 };
-pub use harvest::{GpuReport, Harvest, HolderHint, PartReport, TargetFailure, TargetReport};
+pub use harvest::{Attribution, GpuReport, Harvest, HolderHint, PartReport, TargetFailure, TargetReport};
 pub use ids::{
     ClusterId, ContainerName, DeviceId, GpuIndex, GpuUuid, IdError, MachineId, MigProfileName, Namespace,
     NodeName, PciAddress, PodName, PodRef, PodUid, ResourceName,
