@@ -34,6 +34,12 @@ pub struct GpuSample {
     /// Counter: sent over the bus.
     pub pcie_sent: Reading<Bytes>,
     pub processes: Reading<u32>,
+    /// Counter: memory errors that could not be corrected, since the driver started.
+    pub ecc_uncorrected: Reading<u64>,
+    /// Whether a memory row could not be replaced: the board has no good memory left for it.
+    pub row_remap_failed: Reading<bool>,
+    /// Whether a replaced row waits for the next reset of the GPU.
+    pub row_remap_pending: Reading<bool>,
     /// Why the clocks are held down at this instant; empty when they are not.
     pub throttled_by: Reading<Vec<ThrottleReason>>,
     /// Counters, one for each reason the device ever had.

@@ -222,3 +222,74 @@ impl Opening {
         read(record)
     }
 }
+
+/// What a loop must know after a restart, and the next leader after this one.
+///
+/// The term is part of the key: a leader that was replaced and does not know it yet writes beside what counts, not over it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Memory {
+    pub cluster: ClusterId,
+    /// Which loop remembers.
+    pub room: String,
+    /// What it remembers something of. Long names are for the body: a key has 400 bytes.
+    pub id: String,
+    /// The transitions of the lease under which it was written; of two memories of one thing, the later term counts.
+    pub term: u64,
+    pub at: Moment,
+    /// When it may be forgotten. Without it, it would outlive what it is about.
+    pub until: Moment,
+    pub body: Value,
+}
+
+impl Memory {
+    /// Write it as a replacement.
+    pub fn record(&self) -> Result<Record, StoreError> {
+        Ok(Record {
+            cluster: self.cluster.clone(),
+            kind: RecordKind::Memory,
+            key: format!("{}/{:016x}/{}", self.room, self.term, self.id),
+            at: self.at,
+            subject: self.room.clone(),
+            is_open: true,
+            until: Some(self.until),
+            body: body(self)?,
+        })
+    }
+
+    pub fn read(record: &Record) -> Result<Self, StoreError> {
+        read(record)
+    }
+}
+
+/// What a change of somebody's saved: the finding that ended, why it ended, and what it cost a month before and after.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Saving {
+    pub cluster: ClusterId,
+    /// The finding and the instant of its first telling, so that it is written once however often it is found out.
+    pub id: String,
+    pub at: Moment,
+    /// The workload, or the pod where it has none, as `namespace/kind/name`.
+    pub subject: String,
+    pub body: Value,
+}
+
+impl Saving {
+    pub fn record(&self) -> Result<Record, StoreError> {
+        Ok(Record {
+            cluster: self.cluster.clone(),
+            kind: RecordKind::Saving,
+            key: self.id.clone(),
+            at: self.at,
+            subject: self.subject.clone(),
+            is_open: false,
+            until: None,
+            body: body(self)?,
+        })
+    }
+
+    pub fn read(record: &Record) -> Result<Self, StoreError> {
+        read(record)
+    }
+}

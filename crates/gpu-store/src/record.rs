@@ -1,5 +1,5 @@
 //! Small things that are written seldom and found by subject or by time: prices, usage windows, decisions, intents, refusals, open
-//! intervals. Each kind has a type in [`crate::entries`]; here they are all the same.
+//! intervals, memories, savings. Each kind has a type in [`crate::entries`]; here they are all the same.
 
 use gpu_cost::Moment;
 use gpu_model::ClusterId;
@@ -22,16 +22,22 @@ pub enum RecordKind {
     Intent = 4,
     Refusal = 5,
     Opening = 6,
+    /// What a loop must remember over a restart and from leader to leader, such as which findings were told.
+    Memory = 7,
+    /// What somebody's change saved, before and after.
+    Saving = 8,
 }
 
 impl RecordKind {
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 8] = [
         Self::Price,
         Self::Usage,
         Self::Decision,
         Self::Intent,
         Self::Refusal,
         Self::Opening,
+        Self::Memory,
+        Self::Saving,
     ];
 
     pub fn code(self) -> i16 {
@@ -45,8 +51,8 @@ impl RecordKind {
     /// What was written stays as it is; the others describe something that goes on.
     pub fn is_final(self) -> bool {
         match self {
-            Self::Price | Self::Usage | Self::Decision => true,
-            Self::Intent | Self::Refusal | Self::Opening => false,
+            Self::Price | Self::Usage | Self::Decision | Self::Saving => true,
+            Self::Intent | Self::Refusal | Self::Opening | Self::Memory => false,
         }
     }
 }

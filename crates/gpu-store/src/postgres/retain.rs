@@ -101,6 +101,8 @@ fn deletions(retention: &Retention, floors: &Floors, now: Moment) -> Vec<(String
         ),
         (record("until_ms < $1", RecordKind::Refusal), now),
         (record("until_ms < $1", RecordKind::Price), floors.day),
+        (record("until_ms < $1", RecordKind::Memory), now),
+        (record("at_ms < $1", RecordKind::Saving), floors.day),
         (piece("dimension_set", "last_day < $1"), floors.day),
         // A row may start on the day before the floor and end after it.
         (

@@ -109,6 +109,8 @@ fn deletions(retention: &Retention, floors: &Floors, now: Moment) -> Vec<(String
         (record("is_open = 0 and at_ms < ?1", RecordKind::Opening), floors.raw),
         (record("until_ms < ?1", RecordKind::Refusal), now),
         (record("until_ms < ?1", RecordKind::Price), floors.day),
+        (record("until_ms < ?1", RecordKind::Memory), now),
+        (record("at_ms < ?1", RecordKind::Saving), floors.day),
         (
             "delete from dimension_set where id in (select id from dimension_set where last_day < ?1 limit ?2)".to_owned(),
             floors.day,

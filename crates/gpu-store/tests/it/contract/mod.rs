@@ -41,6 +41,7 @@ const CASES: &[(&str, Case)] = cases![
     records::usage_history_of_a_template_is_found,
     records::open_intervals_are_found_after_a_restart,
     records::intents_and_refusals_go_on,
+    records::memories_of_two_terms_stand_beside_each_other_until_they_may_go,
     retention::old_rows_go_and_their_sums_stay,
     retention::edges_that_are_no_longer_kept_are_refused_with_advice,
     retention::the_books_of_dropped_days_are_closed,

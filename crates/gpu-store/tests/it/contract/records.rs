@@ -3,7 +3,8 @@
 use gpu_cost::{Grain, Template, UsageRow};
 use gpu_model::{OwnerRef, Permille};
 use gpu_store::entries::{
-    Decision, Intent, Opening, PriceVersion, Refusal, read_usage, template_subject, usage_record,
+    Decision, Intent, Memory, Opening, PriceVersion, Refusal, Saving, read_usage, template_subject,
+    usage_record,
 };
 use gpu_store::record::Order;
 use gpu_store::{Appended, Batch, Record, RecordKind, RecordQuery, Store, StoreAddress, StoreError};
@@ -235,4 +236,52 @@ pub(crate) async fn intents_and_refusals_go_on(address: StoreAddress) {
         .records;
     assert_eq!(found.len(), 1);
     assert_eq!(Refusal::read(&found[0]).unwrap(), refusal);
+}
+
+pub(crate) async fn memories_of_two_terms_stand_beside_each_other_until_they_may_go(address: StoreAddress) {
+    let store = opened(&address).await;
+    let memory = |term: u64, said: &str| Memory {
+        cluster: cluster("blue"),
+        room: "told".to_owned(),
+        id: "0a1b".to_owned(),
+        term,
+        at: at(0),
+        until: at(30 * DAY),
+        body: json!({ "said": said }),
+    };
+    // The old leader writes last, and not over what the new one wrote.
+    for memory in [
+        memory(1, "once"),
+        memory(2, "twice"),
+        memory(1, "late"),
+        memory(2, "thrice"),
+    ] {
+        replace(&*store, memory.record().unwrap()).await.unwrap();
+    }
+    let saving = Saving {
+        cluster: cluster("blue"),
+        id: "held-idle/1".to_owned(),
+        at: at(0),
+        subject: "ml/Deployment/trainer".to_owned(),
+        body: json!({ "before": 7, "after": 0 }),
+    };
+    put(&*store, vec![saving.record().unwrap()]).await.unwrap();
+    let error = replace(&*store, saving.record().unwrap()).await.unwrap_err();
+    assert!(error.to_string().contains("is final"), "{error}");
+
+    let mut query = RecordQuery::of(RecordKind::Memory);
+    query.subject = Some("told".to_owned());
+    let found = store.records(query.clone()).await.unwrap().records;
+    let mut found: Vec<Memory> = found.iter().map(|record| Memory::read(record).unwrap()).collect();
+    found.sort_by_key(|memory| memory.term);
+    assert_eq!(found, [memory(1, "late"), memory(2, "thrice")]);
+
+    super::retention::retain(&*store, gpu_store::Retention::default(), at(31 * DAY)).await;
+    assert_eq!(store.records(query).await.unwrap().records, []);
+    let kept = store
+        .records(RecordQuery::of(RecordKind::Saving))
+        .await
+        .unwrap()
+        .records;
+    assert_eq!(Saving::read(&kept[0]).unwrap(), saving);
 }

@@ -20,7 +20,7 @@ const SHORT: Retention = Retention {
     usage_days: 2,
 };
 
-async fn retain(store: &dyn Store, retention: Retention, now: Moment) {
+pub(super) async fn retain(store: &dyn Store, retention: Retention, now: Moment) {
     for _ in 0..1_000 {
         if store.retain(retention, now).await.unwrap().is_done {
             return;
