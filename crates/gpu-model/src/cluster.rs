@@ -10,7 +10,7 @@ use jiff::Timestamp;
 
 use crate::{
     Bytes, ClusterId, ContainerName, MachineId, MigProfileName, Namespace, Node, NodeName, Pod, PodName,
-    ResourceName, Vendor,
+    ResourceName, Selector, Vendor,
 };
 
 /// One consistent picture: every pod's node is in it, or was not there when the picture was taken.
@@ -25,6 +25,12 @@ pub struct ClusterPicture {
     pub other_pods: BTreeMap<NodeName, HostRequest>,
     /// The labels of namespaces.
     pub namespaces: BTreeMap<Namespace, Arc<BTreeMap<String, String>>>,
+    /// Pods whose objects could not be read, with their node. A node that holds one must not be taken for empty.
+    pub unreadable_pods: BTreeMap<PodKey, Option<NodeName>>,
+    /// How many pods may be away at a time, by namespace.
+    pub disruption_budgets: BTreeMap<Namespace, Vec<Arc<DisruptionBudget>>>,
+    /// Limits of namespaces on GPUs; a quota that says nothing of GPUs is not here.
+    pub quotas: BTreeMap<Namespace, Vec<Arc<GpuQuota>>>,
 }
 
 impl ClusterPicture {
@@ -37,6 +43,9 @@ impl ClusterPicture {
             gpu_pods: BTreeMap::new(),
             other_pods: BTreeMap::new(),
             namespaces: BTreeMap::new(),
+            unreadable_pods: BTreeMap::new(),
+            disruption_budgets: BTreeMap::new(),
+            quotas: BTreeMap::new(),
         }
     }
 }
@@ -119,7 +128,8 @@ pub struct GpuPod {
     pub host: HostRequest,
     pub is_ready: bool,
     pub is_terminating: bool,
-    /// Why its containers do not run, as the kubelet words it: `CrashLoopBackOff`, `ImagePullBackOff`.
+    /// Why its containers do not run, as the kubelet words it: `CrashLoopBackOff`, `ImagePullBackOff`; or the scheduler,
+    /// while it has no node: `Unschedulable`, `SchedulingGated`.
     pub waiting_reason: Option<String>,
     /// Over all containers.
     pub restarts: u32,
@@ -145,8 +155,8 @@ pub struct Workload {
     pub uid: String,
     /// How many replicas are asked for, where the kind has such a number.
     pub replicas: Option<u32>,
-    /// Whether a Service or another object sends it requests, where that is known.
-    pub is_served: bool,
+    /// Whether a Service sends its pods requests; absent where Services could not be looked at.
+    pub is_served: Option<bool>,
 }
 
 /// One container's request.
@@ -172,6 +182,8 @@ pub enum RequestKind {
     AmdPartition(String),
     /// HAMi: device memory in mebibytes.
     HamiMemory,
+    /// HAMi: device memory in percent of the GPU's.
+    HamiMemoryPercent,
     /// HAMi: cores in percent.
     HamiCores,
     /// A claim of Dynamic Resource Allocation, by the name of its claim.
@@ -193,6 +205,64 @@ pub struct PodSettings {
     pub is_spot_ok: Option<bool>,
     /// `cost-center`, or the label of the same meaning.
     pub cost_center: Option<String>,
+    /// `sharing`: whether its GPU may be shared with others.
+    pub may_share: Option<bool>,
+    pub sharing_mode: Option<SharingMode>,
+    /// `mig-profile`: the slice it would be content with.
+    pub mig_profile: Option<MigProfileName>,
+    /// `priority`: higher goes first.
+    pub priority: Option<i32>,
     /// In words for the owner: which annotation, what is wrong, what would be right.
     pub problems: Vec<String>,
+}
+
+/// How GPUs are shared, in the words of the annotation `sharing-mode`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SharingMode {
+    Mig,
+    Mps,
+    TimeSlicing,
+}
+
+impl SharingMode {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            SharingMode::Mig => "mig",
+            SharingMode::Mps => "mps",
+            SharingMode::TimeSlicing => "time-slicing",
+        }
+    }
+}
+
+/// A PodDisruptionBudget.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DisruptionBudget {
+    pub name: String,
+    /// Absent means that it covers no pod.
+    pub selector: Option<Selector>,
+    /// How many of its pods may be evicted now; absent until the control plane has counted.
+    pub disruptions_allowed: Option<u32>,
+}
+
+impl DisruptionBudget {
+    /// Whether a pod with these labels, in the budget's namespace, is under it.
+    pub fn covers(&self, labels: &BTreeMap<String, String>) -> bool {
+        self.selector
+            .as_ref()
+            .is_some_and(|selector| selector.matches(labels))
+    }
+}
+
+/// What a ResourceQuota says of GPUs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GpuQuota {
+    pub name: String,
+    pub limits: BTreeMap<ResourceName, QuotaUse>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QuotaUse {
+    pub hard: u64,
+    /// Absent until the control plane has counted.
+    pub used: Option<u64>,
 }

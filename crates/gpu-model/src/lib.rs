@@ -14,13 +14,14 @@ mod partition;
 mod quantity;
 mod reading;
 mod sample;
+mod selector;
 mod vendor;
 mod workload;
 
 pub use catalogue::{Architecture, ClockRange, GpuModel, MODELS};
 pub use cluster::{
-    ClusterNode, ClusterPicture, GpuPod, GpuRequest, HostRequest, PodKey, PodSettings, Readiness,
-    RequestKind, Taint, Workload,
+    ClusterNode, ClusterPicture, DisruptionBudget, GpuPod, GpuQuota, GpuRequest, HostRequest, PodKey,
+    PodSettings, QuotaUse, Readiness, RequestKind, SharingMode, Taint, Workload,
 };
 pub use fleet::{
     CapacityType, Cloud, Device, FleetView, GpuView, Node, NodeView, Owner, PartUsage, PartView, Source,
@@ -36,5 +37,6 @@ pub use partition::{AmdComputeMode, Partition};
 pub use quantity::{Bytes, Celsius, Megahertz, Millijoules, Milliwatts, OutOfRange, Permille};
 pub use reading::Reading;
 pub use sample::{FaultCount, GpuSample, ThrottleReason, ThrottleTime};
+pub use selector::{Operator, Requirement, Selector};
 pub use vendor::Vendor;
 pub use workload::{OwnerRef, Pod, PodPhase};
