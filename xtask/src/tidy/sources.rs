@@ -17,6 +17,7 @@ const EDGES: &[&str] = &[
     "gpu-node-agent",
     "gpu-nvml",
     "gpu-nvml-double",
+    "gpu-price-feeds",
     "gpu-runtime",
     "gpu-store",
     "gpu-testbed",

@@ -1,0 +1,153 @@
+//! Google's catalogue of billing: one list for all regions, in pages. A machine's price is put together from its pieces.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use gpu_cost::formats::{self, gcp_skus::Pieces};
+use gpu_cost::prices::{MachineType, bundled_machine_types};
+use gpu_model::Cloud;
+use gpu_runtime::http::client::{
+    Client, ClientSettings, HeaderName, HeaderValue, Limits, Request, Secret, Url,
+};
+
+use super::{Answer, Division, Feed, FeedError, FeedSettingsError, ListRequest, Validators, pages, pipe};
+
+/// Where the catalogue is, and who asks.
+#[derive(Debug, Clone)]
+pub struct GcpCatalogSettings {
+    /// The server.
+    pub endpoint: String,
+    /// The service whose prices are read.
+    pub service: String,
+    /// A key of an own project. Without one the client's authorization has to name a token.
+    pub api_key: Option<Secret>,
+    /// How it is reached.
+    pub client: ClientSettings,
+    /// How long one page may take.
+    pub timeout: Duration,
+}
+
+impl Default for GcpCatalogSettings {
+    fn default() -> Self {
+        Self {
+            endpoint: "https://cloudbilling.googleapis.com".to_owned(),
+            // Compute Engine.
+            service: "6F81-5844-456A".to_owned(),
+            api_key: None,
+            client: ClientSettings::default(),
+            timeout: Duration::from_secs(60),
+        }
+    }
+}
+
+/// The largest page that may be asked for.
+const PAGE_SIZE: &str = "5000";
+/// The catalogue of Compute Engine has some ten pages.
+const MOST_PAGES: usize = 100;
+/// A page of five thousand is some twenty megabytes.
+const PAGE_BYTES: u64 = 128 * 1024 * 1024;
+
+/// The catalogue.
+#[derive(Debug)]
+pub struct GcpCatalog {
+    list: Url,
+    client: Client,
+    limits: Limits,
+}
+
+impl GcpCatalog {
+    /// Sets up the feed; nothing is fetched yet.
+    pub fn new(settings: GcpCatalogSettings) -> Result<Self, FeedSettingsError> {
+        let base = pages::base(&settings.endpoint)?;
+        let mut client = settings.client;
+        if let Some(key) = &settings.api_key {
+            // In a header and not in the address, which proxies write down.
+            let mut value = HeaderValue::from_str(key.expose())
+                .map_err(|_| gpu_runtime::http::client::SettingsError::Credentials)?;
+            value.set_sensitive(true);
+            client
+                .headers
+                .insert(HeaderName::from_static("x-goog-api-key"), value);
+        }
+        Ok(Self {
+            list: pages::below(&base, &["v1", "services", &settings.service, "skus"]),
+            client: Client::new(client)?,
+            limits: Limits::new(settings.timeout, PAGE_BYTES),
+        })
+    }
+
+    fn page(&self, token: Option<&str>) -> Request {
+        let mut url = self.list.clone();
+        url.query_pairs_mut().append_pair("pageSize", PAGE_SIZE);
+        url.query_pairs_mut().append_pair("currencyCode", "USD");
+        if let Some(token) = token {
+            url.query_pairs_mut().append_pair("pageToken", token);
+        }
+        Request::get(url)
+    }
+
+    /// Reads every page.
+    async fn pieces(&self) -> Result<Pieces, FeedError> {
+        let pieces = Arc::new(Mutex::new(Pieces::default()));
+        let mut seen = BTreeSet::new();
+        let mut token: Option<String> = None;
+        for _ in 0..MOST_PAGES {
+            let chunks = pages::ask(&self.client, self.page(token.as_deref()), self.limits).await?;
+            let gathered = Arc::clone(&pieces);
+            let next = pipe::parse(chunks, move |reader| {
+                let limits = formats::Limits {
+                    bytes: PAGE_BYTES,
+                    ..formats::Limits::default()
+                };
+                let mut pieces = gathered.lock().unwrap_or_else(PoisonError::into_inner);
+                pieces.read(reader, limits)
+            })
+            .await?;
+            let Some(next) = next else {
+                return Ok(std::mem::take(
+                    &mut *pieces.lock().unwrap_or_else(PoisonError::into_inner),
+                ));
+            };
+            if !seen.insert(next.clone()) {
+                break;
+            }
+            token = Some(next);
+        }
+        Err(FeedError::Endless { limit: seen.len() })
+    }
+}
+
+impl Feed for GcpCatalog {
+    fn source(&self) -> &'static str {
+        "gcp-catalog"
+    }
+
+    fn cloud(&self) -> Cloud {
+        Cloud::Gcp
+    }
+
+    fn division(&self) -> Division {
+        Division::Whole
+    }
+
+    async fn fetch(&self, list: &ListRequest, _known: Option<&Validators>) -> Result<Answer, FeedError> {
+        let pieces = self.pieces().await?;
+        let names: BTreeSet<&String> = list
+            .wanted
+            .regions(Cloud::Gcp)
+            .flat_map(|(_, types)| types)
+            .collect();
+        let types: Vec<MachineType> = bundled_machine_types()
+            .iter()
+            .filter(|known| known.cloud == Cloud::Gcp && names.contains(&known.name))
+            .cloned()
+            .collect();
+        let mut points = pieces.points(&types);
+        points.retain(|point| list.wanted.has(Cloud::Gcp, &point.region, &point.instance_type));
+        Ok(Answer::Prices {
+            points,
+            validators: Validators::default(),
+        })
+    }
+}
