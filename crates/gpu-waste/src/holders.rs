@@ -228,7 +228,7 @@ fn class(listed: Option<&GpuPod>, workload: Option<&Workload>) -> Class {
         "Workflow" | "CronWorkflow" | "PipelineRun" | "TaskRun" => Class::WorkflowStep,
         "Job" | "CronJob" => Class::Batch,
         "Deployment" | "ReplicaSet" | "InferenceService" | "LeaderWorkerSet" | "RayService" => Class::Serving,
-        _ if workload.is_served => Class::Serving,
+        _ if workload.is_served == Some(true) => Class::Serving,
         _ => Class::Other,
     }
 }
@@ -249,7 +249,7 @@ fn guess_workload(pod: &Pod) -> Option<Workload> {
         name: owner.name.clone(),
         uid: String::new(),
         replicas: None,
-        is_served: false,
+        is_served: None,
     })
 }
 
