@@ -7,6 +7,7 @@ mod demo;
 mod fleet;
 mod pages;
 mod program;
+pub mod sources;
 mod ui;
 
 pub use program::main;
