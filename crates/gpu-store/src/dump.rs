@@ -44,6 +44,17 @@ pub struct State {
     pub last: i64,
     /// The length of the longest row that was ever written.
     pub longest_ms: i64,
+    /// Days before this one have sums of their own; later ones are answered by their hours. A dump that does not say is of a program
+    /// that summed up every day at once: whoever loads it looks at the days.
+    #[serde(default = "nothing_closed")]
+    pub closed: Moment,
+    /// Changes when the numbers of sets may mean something else than before. It is the store's own, and no part of a dump.
+    #[serde(skip)]
+    pub epoch: i64,
+}
+
+fn nothing_closed() -> Moment {
+    State::EMPTY.closed
 }
 
 impl State {
@@ -52,6 +63,8 @@ impl State {
         folded: 0,
         last: 0,
         longest_ms: 0,
+        closed: Floors::NOTHING_DROPPED.day,
+        epoch: 0,
     };
 }
 

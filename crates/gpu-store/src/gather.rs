@@ -1,14 +1,14 @@
 //! An answer under construction: sums by set of dimensions, grouped and filtered in one place for both stores.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use gpu_cost::{Grain, Moment, Part, Span};
 
+use crate::dump::State;
 use crate::error::StoreError;
-use crate::ledger::{self, Dimension, Dimensions, LABEL_SEPARATOR, Measures, Segment, Source, Sums};
+use crate::ledger::{self, Dimension, FoundSets, LABEL_SEPARATOR, Segment, SetValues, Source, Sums};
 use crate::query::{CostAnswer, CostLine, CostQuery, MOST_GROUPS, Step};
-use crate::retention::Floors;
+use crate::stored::MeasuredRow;
 
 /// What fits on no screen and in no report, but still into memory.
 const MOST_LINES: usize = 200_000;
@@ -36,7 +36,7 @@ const SLICE_GRAINS: &[Grain] = &[Grain::FiveMinutes, Grain::Hour, Grain::Day];
 const SET_GRAINS: &[Grain] = &[Grain::Hour, Grain::Day];
 
 impl Plan {
-    pub(crate) fn of(query: &CostQuery, floors: &Floors) -> Result<Self, StoreError> {
+    pub(crate) fn of(query: &CostQuery, state: &State) -> Result<Self, StoreError> {
         if query.group_by.len() > MOST_GROUPS {
             return Err(StoreError::TooManyGroups {
                 count: query.group_by.len(),
@@ -69,11 +69,39 @@ impl Plan {
         let source = Source {
             grains,
             coarsest: step.unwrap_or(Grain::Day),
+            days_until: state.closed,
         };
-        let segments = ledger::plan(query.window, source, floors)?;
+        let segments = ledger::plan(query.window, source, &state.floors)?;
         Ok(Self { way, segments, step })
     }
 }
+
+/// A filter by which a database finds sets without reading all of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Narrow<'q> {
+    Namespaces(Vec<&'q str>),
+    PodUids(Vec<&'q str>),
+}
+
+impl<'q> Narrow<'q> {
+    /// The narrowest filter of a question that has an index. One that also asks for what is not known has none.
+    pub(crate) fn of(query: &'q CostQuery) -> Option<Self> {
+        let values = |dimension: &Dimension| -> Option<Vec<&'q str>> {
+            let filter = query
+                .filters
+                .iter()
+                .find(|filter| filter.dimension == *dimension)?;
+            filter.values.iter().map(Option::as_deref).collect()
+        };
+        values(&Dimension::PodUid)
+            .map(Self::PodUids)
+            .or_else(|| values(&Dimension::Namespace).map(Self::Namespaces))
+    }
+}
+
+/// Sets that are looked up one by one rather than read with all others: each in each bucket costs a few microseconds, reading all of
+/// them about one for each set and bucket.
+pub(crate) const MOST_LOOKUPS: usize = 40_000;
 
 /// Sums that belong to one set of dimensions.
 pub(crate) type BySet = BTreeMap<(i64, Option<Moment>, Part), Sums>;
@@ -81,20 +109,17 @@ pub(crate) type BySet = BTreeMap<(i64, Option<Moment>, Part), Sums>;
 /// Adds the part of a row that lies in a span, cut at the steps of the answer.
 pub(crate) fn add_row(
     into: &mut BySet,
-    set: i64,
-    part: Part,
-    measures: &Measures,
-    row: Span,
+    row: &MeasuredRow,
     window: Span,
     step: Option<Grain>,
 ) -> Result<(), StoreError> {
-    let inside = row.overlap(window);
+    let inside = row.span.overlap(window);
     if inside.is_empty() {
         return Ok(());
     }
     let mut add = |bucket: Option<Moment>, piece: Span| -> Result<(), StoreError> {
-        let sums = measures.within(row, piece);
-        add_sums(into, (set, bucket, part), &sums)
+        let sums = row.measures.within(row.span, piece);
+        add_sums(into, (row.set, bucket, row.part), &sums)
     };
     match step {
         None => add(None, inside),
@@ -132,32 +157,39 @@ impl<'q> Gather<'q> {
     }
 
     /// Adds sums of a set of dimensions, where it passes the filters.
-    pub(crate) fn add_set(
+    fn add_set(
         &mut self,
-        dimensions: &Dimensions,
+        set: &SetValues,
         at: Option<Moment>,
         part: Part,
         sums: &Sums,
     ) -> Result<(), StoreError> {
         let cluster = self.query.cluster.as_ref();
-        if cluster.is_some_and(|cluster| *cluster != dimensions.cluster) {
+        if cluster.is_some_and(|cluster| *cluster != set.cluster) {
             return Ok(());
         }
         for filter in &self.query.filters {
-            let value = filter.dimension.of(dimensions);
-            if !filter
-                .values
-                .iter()
-                .any(|wanted| wanted.as_deref() == value.as_deref())
-            {
+            let value = set.get(&filter.dimension);
+            if !filter.values.iter().any(|wanted| wanted.as_deref() == value) {
                 return Ok(());
             }
         }
         let values = self.query.group_by.iter();
         let values = values
-            .map(|dimension| dimension.of(dimensions).map(Cow::into_owned))
+            .map(|dimension| set.get(dimension).map(str::to_owned))
             .collect();
         self.add(at, values, part, sums)
+    }
+
+    /// Adds what was gathered by set.
+    pub(crate) fn add_sets(&mut self, by_set: &BySet, sets: &FoundSets) -> Result<(), StoreError> {
+        for ((set, at, part), sums) in by_set {
+            let values = sets
+                .get(set)
+                .ok_or_else(|| StoreError::failed("read costs", format!("set {set} is missing")))?;
+            self.add_set(values, *at, *part, sums)?;
+        }
+        Ok(())
     }
 
     /// Adds the sums of one value of the one dimension that is asked by.
@@ -217,6 +249,30 @@ impl<'q> Gather<'q> {
         grains.dedup();
         CostAnswer { lines, grains }
     }
+}
+
+/// How many looks it takes to find sets in each bucket of a span.
+pub(crate) fn lookups(sets: usize, grain: Grain, span: Span) -> usize {
+    let buckets = span.milliseconds() / grain.milliseconds();
+    sets.saturating_mul(usize::try_from(buckets).unwrap_or(usize::MAX))
+}
+
+/// Numbers that come in order, each once.
+pub(crate) fn distinct(ids: impl Iterator<Item = i64>) -> Vec<i64> {
+    let mut ids: Vec<i64> = ids.collect();
+    ids.dedup();
+    ids
+}
+
+/// Adds to what has the same instant and part.
+pub(crate) fn sum_up(
+    into: &mut BTreeMap<(Option<Moment>, Part), Sums>,
+    at: Option<Moment>,
+    part: Part,
+    sums: &Sums,
+) -> Result<(), StoreError> {
+    let line = into.entry((at, part)).or_default();
+    line.add(sums).ok_or(StoreError::Overflow)
 }
 
 /// The parts of a label's answer that no value of the label claimed: all there is, less what has the label.

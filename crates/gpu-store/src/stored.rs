@@ -135,6 +135,21 @@ impl StoredRow {
     }
 }
 
+/// What of a row is added up, and to what.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MeasuredRow {
+    pub(crate) seq: i64,
+    pub(crate) cluster: i32,
+    pub(crate) set: i64,
+    pub(crate) part: Part,
+    pub(crate) span: Span,
+    pub(crate) measures: Measures,
+}
+
+/// The columns of a [`MeasuredRow`], in its order.
+pub(crate) const MEASURED: &str = "seq, cluster, set_id, part, start_ms, end_ms, is_estimate, held_ms, used_ms, unmeasured_ms, \
+     list, allocated, used, unused, unmeasured";
+
 /// A short name for a text that is too long to be a key: two texts with the same name are the same text.
 pub(crate) fn digest(text: &str) -> [u8; 16] {
     use sha2::Digest as _;

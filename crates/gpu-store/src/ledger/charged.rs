@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 /// Rows are found by their start, so a search has to look back by the longest row there can be. Settlement cuts at least at every
 /// day.
 pub const LONGEST_ROW_MS: i64 = 24 * 3_600_000;
+/// 2500-01-01: a row after it was made with a clock that is wrong.
+const END_OF_TIME_MS: i64 = 16_725_225_600_000;
 
 /// All that many rows have in common and a cost can be asked by. It is kept once, and rows carry its number.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -95,6 +97,8 @@ impl<'de> Deserialize<'de> for Dimensions {
 pub enum RowError {
     #[error("row `{key}` starts before 1970: the clock that made it is wrong")]
     BeforeTime { key: RowKey },
+    #[error("row `{key}` ends after the year 2500: the clock that made it is wrong")]
+    AfterTime { key: RowKey },
     #[error("row `{key}` from {} to {} has no length", span.start, span.end)]
     NoLength { key: RowKey, span: Span },
     #[error("row `{key}` from {} to {} is longer than a day: cut it", span.start, span.end)]
@@ -132,6 +136,9 @@ pub fn check_row(row: &LedgerRow) -> Result<(), RowError> {
     let (key, span) = (row.key, row.span);
     if span.start.0 < 0 {
         return Err(RowError::BeforeTime { key });
+    }
+    if span.end.0 > END_OF_TIME_MS {
+        return Err(RowError::AfterTime { key });
     }
     if span.is_empty() {
         return Err(RowError::NoLength { key, span });

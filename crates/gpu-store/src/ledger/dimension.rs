@@ -68,6 +68,12 @@ impl Dimension {
         Self::Partition,
     ];
 
+    /// The numbers of all of them, labels included.
+    pub(crate) fn codes() -> impl Iterator<Item = i16> {
+        let label = Self::Label(String::new()).code();
+        Self::FIXED.iter().map(Self::code).chain([label])
+    }
+
     pub fn code(&self) -> i16 {
         match self {
             Self::Cluster => 0,

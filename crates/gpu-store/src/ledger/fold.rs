@@ -1,19 +1,29 @@
 //! Rows into sums. Folding adds each row once, cut at the borders of buckets; a store adds the result to what it holds in the same
 //! transaction in which it notes how far it has folded.
+//!
+//! Days are not folded from rows while they last: a day is closed once, from its hours, when rows of the next one have come. What
+//! arrives later for a closed day is added to the day as well.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
 use gpu_cost::{Grain, Moment, Part, Span};
 
-use super::bucket::cut;
+use super::bucket::floor;
 use super::charged::Dimensions;
 use super::dimension::Dimension;
+use super::growth::Pieces;
 use super::sums::{Measures, Sums};
 
-/// A batch of rows makes at most about this many sums, whatever it holds: some 60 MB.
+/// A batch of rows makes at most about this many sums, whatever it holds: some 45 MB.
 const MOST_SUMS: usize = 400_000;
+/// Clusters times parts of one batch. Fewer than a key can hold, because a row may add one after the question was asked.
+const MOST_LANES: usize = 4_000;
+/// Sets that are remembered from one batch to the next, some 150 bytes each.
+const KNOWN_SETS: usize = 200_000;
+/// A day is closed when a row was folded that starts this long after its end: settlement is minutes late, not hours.
+const CLOSED_AFTER_MS: i64 = Grain::Hour.milliseconds();
 
 /// Parts the key of a label from its value in one text; neither may hold a control character.
 pub(crate) const LABEL_SEPARATOR: char = '\u{1f}';
@@ -49,161 +59,314 @@ pub struct FoldInput {
     pub measures: Measures,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct SliceKey {
-    grain: Grain,
-    dimension: i16,
-    bucket: Moment,
-    cluster: i32,
-    value: u32,
-    part: Part,
-}
-
-/// What a batch of rows adds up to.
+/// What a batch of rows adds up to, in the order of the keys, which is the order in which a database keeps them.
 #[derive(Debug)]
 pub struct Folded {
     pub sets: Vec<(SetSlice, Sums)>,
     pub slices: Vec<(Slice, Sums)>,
+    /// Days before this one are to be closed from their hours.
+    pub closes: Moment,
+}
+
+/// From where on a batch is folded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FoldFrom {
+    /// Nothing before this instant is added: its rows are gone, and its sums were made while they were there.
+    pub floor: Moment,
+    /// Days before this one have sums of their own.
+    pub closed: Moment,
 }
 
 /// A value of a dimension that has sums of its own.
-#[derive(Debug, Clone, Copy)]
-struct Summed {
+#[derive(Debug)]
+struct Slot {
     dimension: i16,
-    value: u32,
-    /// Whether there are sums of five minutes too.
-    is_fine: bool,
+    value: Arc<str>,
 }
 
-/// Sums under construction.
-#[derive(Debug)]
+/// Where the sums of a set go: its own number, and its values.
+#[derive(Debug, Clone)]
+struct Known {
+    number: u32,
+    /// The first few have sums of five minutes too.
+    slots: Arc<[u32]>,
+    fine: usize,
+}
+
+/// Adds rows up. It remembers the values of sets between batches, and nothing else.
+#[derive(Debug, Default)]
 pub struct Fold {
-    /// Nothing before this instant is added: its rows are gone, and its sums were made while they were there.
-    from: Moment,
-    values: Vec<Arc<str>>,
-    ids: HashMap<Arc<str>, u32>,
-    sets: HashMap<i64, Arc<[Summed]>>,
-    slices: HashMap<SliceKey, Sums>,
-    set_slices: HashMap<SetSlice, Sums>,
+    slots: Vec<Slot>,
+    slot_numbers: HashMap<(i16, Arc<str>), u32>,
+    set_numbers: HashMap<i64, Known>,
+    set_ids: Vec<i64>,
+    /// Clusters and parts, which most batches have one of.
+    lanes: Vec<(i32, Part)>,
+    by_slot: Table,
+    by_set: Table,
+    newest: Option<Moment>,
 }
 
 impl Fold {
-    pub fn from(from: Moment) -> Self {
-        Self {
-            from,
-            values: Vec::new(),
-            ids: HashMap::new(),
-            sets: HashMap::new(),
-            slices: HashMap::new(),
-            set_slices: HashMap::new(),
-        }
-    }
-
     /// Makes the dimensions of a set known, which `add` looks up.
     pub fn know(&mut self, set: i64, dimensions: &Dimensions) {
-        let mut pairs = Vec::with_capacity(24);
-        for dimension in &Dimension::FIXED {
-            if dimension.is_summed_at(Grain::Day) {
-                let value = dimension.of(dimensions).unwrap_or_default();
-                pairs.push(Summed {
-                    dimension: dimension.code(),
-                    value: self.intern(&value),
-                    is_fine: dimension.is_summed_at(Grain::FiveMinutes),
-                });
+        let mut slots = Vec::with_capacity(24);
+        for grain in [Grain::FiveMinutes, Grain::Hour] {
+            for dimension in &Dimension::FIXED {
+                let is_fine = dimension.is_summed_at(Grain::FiveMinutes);
+                if dimension.is_summed_at(Grain::Day) && is_fine == (grain == Grain::FiveMinutes) {
+                    let value = dimension.of(dimensions).unwrap_or_default();
+                    slots.push(self.slot(dimension.code(), &value));
+                }
             }
         }
+        let fine = Dimension::FIXED
+            .iter()
+            .filter(|dimension| dimension.is_summed_at(Grain::FiveMinutes))
+            .count();
         let label = Dimension::Label(String::new()).code();
         let labels = dimensions
             .holder
             .iter()
             .flat_map(|holder| &holder.dimensions.labels);
         for (key, value) in labels {
-            pairs.push(Summed {
-                dimension: label,
-                value: self.intern(&format!("{key}{LABEL_SEPARATOR}{value}")),
-                is_fine: false,
-            });
+            slots.push(self.slot(label, &format!("{key}{LABEL_SEPARATOR}{value}")));
         }
-        self.sets.insert(set, pairs.into());
+        let number = u32::try_from(self.set_ids.len()).expect("sets are bounded");
+        self.set_ids.push(set);
+        let known = Known {
+            number,
+            slots: slots.into(),
+            fine,
+        };
+        self.set_numbers.insert(set, known);
     }
 
     pub fn knows(&self, set: i64) -> bool {
-        self.sets.contains_key(&set)
+        self.set_numbers.contains_key(&set)
     }
 
     /// Whether the next batch should be another one.
     pub fn is_full(&self) -> bool {
-        self.slices.len() + self.set_slices.len() >= MOST_SUMS
+        self.by_slot.len() + self.by_set.len() >= MOST_SUMS || self.lanes.len() >= MOST_LANES
     }
 
     /// Adds a row. None when a sum left its range, or when the set was not made known.
-    pub fn add(&mut self, row: &FoldInput) -> Option<()> {
-        let pairs = Arc::clone(self.sets.get(&row.set)?);
-        let kept = Span::new(row.span.start.max(self.from), row.span.end);
-        for grain in Grain::ALL {
-            for (bucket, piece) in cut(grain, kept) {
-                let sums = row.measures.within(row.span, piece);
-                if grain != Grain::FiveMinutes {
-                    let key = SetSlice {
-                        grain,
-                        bucket,
-                        cluster: row.cluster,
-                        set: row.set,
-                        part: row.part,
-                    };
-                    self.set_slices.entry(key).or_default().add(&sums)?;
+    pub fn add(&mut self, row: &FoldInput, from: FoldFrom) -> Option<()> {
+        let known = self.set_numbers.get(&row.set)?.clone();
+        let lane = self.lane(row.cluster, row.part)?;
+        let kept = Span::new(row.span.start.max(from.floor), row.span.end);
+        self.newest = self.newest.max(Some(row.span.start));
+        let pieces = Pieces::from(&row.measures, row.span, from.floor);
+        let all = *pieces.all();
+        let (mut hour, mut day) = (Sums::default(), Sums::default());
+        for (piece, sums) in pieces {
+            for slot in &known.slots[..known.fine] {
+                self.by_slot
+                    .add(Key::new(Grain::FiveMinutes, piece.start, lane, *slot)?, &sums)?;
+            }
+            hour.add(&sums)?;
+            let ends = |grain: Grain| piece.end == kept.end || floor(grain, piece.end) == piece.end;
+            if !ends(Grain::Hour) {
+                continue;
+            }
+            // A row that is not cut says of itself how much of it was used.
+            let lies_in =
+                |grain: Grain| kept == row.span && floor(grain, row.span.start) == floor(grain, piece.start);
+            let is_whole = piece.end == kept.end && lies_in(Grain::Hour);
+            let sums = if is_whole { all } else { hour };
+            self.add_to(Grain::Hour, piece.start, lane, &known, &sums)?;
+            day.add(&sums)?;
+            hour = Sums::default();
+            if ends(Grain::Day) {
+                if floor(Grain::Day, piece.start) < from.closed {
+                    self.add_to(Grain::Day, piece.start, lane, &known, &day)?;
                 }
-                for summed in pairs.iter() {
-                    if grain == Grain::FiveMinutes && !summed.is_fine {
-                        continue;
-                    }
-                    let key = SliceKey {
-                        grain,
-                        dimension: summed.dimension,
-                        bucket,
-                        cluster: row.cluster,
-                        value: summed.value,
-                        part: row.part,
-                    };
-                    self.slices.entry(key).or_default().add(&sums)?;
-                }
+                day = Sums::default();
             }
         }
         Some(())
     }
 
-    /// The sums in the order of their keys, which is the order in which a database keeps them.
-    pub fn finish(self) -> Folded {
-        let mut sets: Vec<_> = self.set_slices.into_iter().collect();
-        sets.sort_unstable_by_key(|(key, _)| *key);
-        let values = self.values;
-        let mut slices: Vec<_> = self
-            .slices
-            .into_iter()
-            .map(|(key, sums)| {
-                let slice = Slice {
-                    grain: key.grain,
-                    dimension: key.dimension,
-                    bucket: key.bucket,
-                    cluster: key.cluster,
-                    value: Arc::clone(&values[key.value as usize]),
-                    part: key.part,
-                };
-                (slice, sums)
-            })
-            .collect();
-        slices.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-        Folded { sets, slices }
+    fn add_to(&mut self, grain: Grain, at: Moment, lane: u16, known: &Known, sums: &Sums) -> Option<()> {
+        self.by_set.add(Key::new(grain, at, lane, known.number)?, sums)?;
+        for slot in known.slots.iter() {
+            self.by_slot.add(Key::new(grain, at, lane, *slot)?, sums)?;
+        }
+        Some(())
     }
 
-    fn intern(&mut self, value: &str) -> u32 {
-        let next = u32::try_from(self.values.len()).expect("a batch has fewer values than rows and labels");
-        match self.ids.entry(Arc::from(value)) {
-            Entry::Occupied(known) => *known.get(),
-            Entry::Vacant(free) => {
-                self.values.push(Arc::clone(free.key()));
-                *free.insert(next)
-            }
+    /// Takes what was added up.
+    pub fn finish(&mut self, from: FoldFrom) -> Folded {
+        let mut sets = Vec::with_capacity(self.by_set.len());
+        for (key, sums) in self.by_set.drain() {
+            let (cluster, part) = self.lanes[usize::from(key.lane())];
+            let (grain, bucket) = key.bucket();
+            let set = self.set_ids[key.number()];
+            let key = SetSlice {
+                grain,
+                bucket,
+                cluster,
+                set,
+                part,
+            };
+            sets.push((key, sums));
         }
+        sets.sort_unstable_by_key(|(key, _)| *key);
+        let mut slices = Vec::with_capacity(self.by_slot.len());
+        for (key, sums) in self.by_slot.drain() {
+            let (cluster, part) = self.lanes[usize::from(key.lane())];
+            let (grain, bucket) = key.bucket();
+            let slot = &self.slots[key.number()];
+            let slice = Slice {
+                grain,
+                dimension: slot.dimension,
+                bucket,
+                cluster,
+                value: Arc::clone(&slot.value),
+                part,
+            };
+            slices.push((slice, sums));
+        }
+        slices.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        let newest = self.newest.take();
+        let closes = newest.map_or(from.closed, |newest| {
+            floor(Grain::Day, newest.plus(-CLOSED_AFTER_MS))
+        });
+        self.lanes.clear();
+        if self.set_ids.len() >= KNOWN_SETS {
+            self.forget();
+        }
+        Folded {
+            sets,
+            slices,
+            closes: closes.max(from.closed),
+        }
+    }
+
+    /// Nothing that was remembered is believed any more.
+    pub fn forget(&mut self) {
+        *self = Self::default();
+    }
+
+    fn lane(&mut self, cluster: i32, part: Part) -> Option<u16> {
+        let known = self.lanes.iter().position(|lane| *lane == (cluster, part));
+        let lane = known.unwrap_or_else(|| {
+            self.lanes.push((cluster, part));
+            self.lanes.len() - 1
+        });
+        u16::try_from(lane).ok()
+    }
+
+    fn slot(&mut self, dimension: i16, value: &str) -> u32 {
+        let key = (dimension, Arc::from(value));
+        if let Some(known) = self.slot_numbers.get(&key) {
+            return *known;
+        }
+        let number = u32::try_from(self.slots.len()).expect("values of sets are bounded as these are");
+        self.slots.push(Slot {
+            dimension,
+            value: Arc::clone(&key.1),
+        });
+        self.slot_numbers.insert(key, number);
+        number
+    }
+}
+
+/// Grain, bucket, lane and number in one word, so that looking a sum up costs next to nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Key(u64);
+
+/// Two bits of grain are above these: 26 of buckets since 1970 reach to the year 2608 in steps of five minutes.
+const BUCKET_BITS: u32 = 26;
+/// Clusters times parts.
+const LANE_BITS: u32 = 12;
+/// Sets, or values: sixteen million.
+const NUMBER_BITS: u32 = 24;
+
+impl Key {
+    /// None for what does not fit, which [`Fold::is_full`] and the check of rows keep away.
+    fn new(grain: Grain, at: Moment, lane: u16, number: u32) -> Option<Self> {
+        let code = match grain {
+            Grain::FiveMinutes => 0,
+            Grain::Hour => 1,
+            Grain::Day => 2,
+        };
+        let bucket = u64::try_from(at.0.div_euclid(grain.milliseconds())).ok()?;
+        let (lane, number) = (u64::from(lane), u64::from(number));
+        if bucket >> BUCKET_BITS != 0 || lane >> LANE_BITS != 0 || number >> NUMBER_BITS != 0 {
+            return None;
+        }
+        Some(Self(
+            (((code << BUCKET_BITS | bucket) << LANE_BITS | lane) << NUMBER_BITS) | number,
+        ))
+    }
+
+    fn bits(self, above: u32, count: u32) -> u64 {
+        (self.0 >> above) & ((1 << count) - 1)
+    }
+
+    fn number(self) -> usize {
+        usize::try_from(self.bits(0, NUMBER_BITS)).expect("24 bits")
+    }
+
+    fn lane(self) -> u16 {
+        u16::try_from(self.bits(NUMBER_BITS, LANE_BITS)).expect("12 bits")
+    }
+
+    fn bucket(self) -> (Grain, Moment) {
+        let bucket = self.bits(NUMBER_BITS + LANE_BITS, BUCKET_BITS).cast_signed();
+        let grain = Grain::ALL[usize::try_from(self.0 >> (64 - 2)).expect("2 bits")];
+        (grain, Moment(bucket * grain.milliseconds()))
+    }
+}
+
+/// Sums by key.
+#[derive(Debug, Default)]
+struct Table {
+    places: HashMap<Key, u32, BuildHasherDefault<Spread>>,
+    sums: Vec<(Key, Sums)>,
+}
+
+impl Table {
+    fn len(&self) -> usize {
+        self.sums.len()
+    }
+
+    fn add(&mut self, key: Key, sums: &Sums) -> Option<()> {
+        let next = u32::try_from(self.sums.len()).ok()?;
+        let place = *self.places.entry(key).or_insert(next);
+        if place == next {
+            self.sums.push((key, *sums));
+            return Some(());
+        }
+        self.sums.get_mut(usize::try_from(place).ok()?)?.1.add(sums)
+    }
+
+    fn drain(&mut self) -> Vec<(Key, Sums)> {
+        self.places.clear();
+        std::mem::take(&mut self.sums)
+    }
+}
+
+/// The keys are numbers that we gave ourselves, so nobody can choose them to collide; all that is needed is to spread them.
+#[derive(Debug, Default, Clone, Copy)]
+struct Spread(u64);
+
+impl Hasher for Spread {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        // The odd number nearest to 2^64 divided by the golden ratio.
+        let mixed = (self.0 ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = mixed ^ (mixed >> 32);
     }
 }

@@ -4,6 +4,7 @@ use gpu_cost::{Amounts, GpuTime, Grain, Moment, Span};
 use gpu_model::NanoUsd;
 use proptest::prelude::*;
 
+use super::growth::Pieces;
 use super::{Measures, Source, Sums, ceil, cut, floor, plan};
 use crate::retention::{Floors, Retention};
 
@@ -70,6 +71,14 @@ proptest! {
     }
 
     #[test]
+    fn cutting_step_by_step_is_cutting_piece_by_piece(measures in measures(), row in row(), from in 0_i64..90_000_000) {
+        let from = row.start.plus(from - 1_000_000);
+        let kept = Span::new(row.start.max(from), row.end);
+        let expected: Vec<_> = cut(Grain::FiveMinutes, kept).map(|(_, piece)| (piece, measures.within(row, piece))).collect();
+        prop_assert_eq!(Pieces::from(&measures, row, from).collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
     fn a_reversal_takes_back_every_part(measures in measures(), row in row()) {
         let back = Measures { time: measures.time.negated(), amounts: measures.amounts.map(Amounts::negated), ..measures };
         for (_, piece) in cut(Grain::FiveMinutes, row) {
@@ -79,9 +88,9 @@ proptest! {
     }
 
     #[test]
-    fn a_plan_covers_its_window_once_in_whole_buckets(window in row(), days in 0_i64..40, grains in 0_usize..3) {
+    fn a_plan_covers_its_window_once_in_whole_buckets(window in row(), days in 0_i64..40, grains in 0_usize..3, closed in 0_i64..50) {
         let window = Span::new(window.start, window.end.plus(days * 86_400_000));
-        let source = Source { grains: &Grain::ALL[grains..], coarsest: Grain::Day };
+        let source = Source { grains: &Grain::ALL[grains..], coarsest: Grain::Day, days_until: Moment(closed * 86_400_000) };
         let segments = plan(window, source, &Floors::NOTHING_DROPPED).unwrap();
         let mut reached = window.start;
         for segment in segments {
@@ -91,6 +100,7 @@ proptest! {
             if let Some(grain) = segment.grain {
                 prop_assert_eq!(floor(grain, segment.span.start), segment.span.start);
                 prop_assert_eq!(ceil(grain, segment.span.end), segment.span.end);
+                prop_assert!(grain != Grain::Day || segment.span.end <= source.days_until);
             }
         }
         prop_assert_eq!(reached, window.end);

@@ -20,6 +20,8 @@ pub struct Source {
     pub grains: &'static [Grain],
     /// The coarsest grain that may be used, when the answer comes in steps.
     pub coarsest: Grain,
+    /// Days from this one on have no sums of their own yet: their hours answer.
+    pub days_until: Moment,
 }
 
 /// Why a window cannot be answered.
@@ -51,14 +53,14 @@ pub fn plan(window: Span, source: Source, floors: &Floors) -> Result<Vec<Segment
         .filter(|grain| source.grains.contains(grain) && *grain <= source.coarsest)
         .collect();
     let mut segments = Vec::new();
-    cover(window, &grains, &mut segments);
+    cover(window, &grains, source.days_until, &mut segments);
     for segment in &segments {
         kept(segment, floors)?;
     }
     Ok(segments)
 }
 
-fn cover(span: Span, grains: &[Grain], segments: &mut Vec<Segment>) {
+fn cover(span: Span, grains: &[Grain], days_until: Moment, segments: &mut Vec<Segment>) {
     if span.is_empty() {
         return;
     }
@@ -66,16 +68,20 @@ fn cover(span: Span, grains: &[Grain], segments: &mut Vec<Segment>) {
         segments.push(Segment { grain: None, span });
         return;
     };
-    let inner = Span::new(ceil(*grain, span.start), floor(*grain, span.end));
+    let end = match grain {
+        Grain::Day => span.end.min(days_until),
+        Grain::Hour | Grain::FiveMinutes => span.end,
+    };
+    let inner = Span::new(ceil(*grain, span.start), floor(*grain, end));
     if inner.is_empty() {
-        return cover(span, finer, segments);
+        return cover(span, finer, days_until, segments);
     }
-    cover(Span::new(span.start, inner.start), finer, segments);
+    cover(Span::new(span.start, inner.start), finer, days_until, segments);
     segments.push(Segment {
         grain: Some(*grain),
         span: inner,
     });
-    cover(Span::new(inner.end, span.end), finer, segments);
+    cover(Span::new(inner.end, span.end), finer, days_until, segments);
 }
 
 /// Refuses a segment whose grain is no longer kept there.

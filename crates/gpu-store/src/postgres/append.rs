@@ -58,6 +58,7 @@ async fn attempt(
     if is_loading {
         return Err(StoreError::HalfRestored);
     }
+    known.turn_to(state.epoch);
     let before = state;
     let mut done = Appended::default();
     let found = number(&transaction, known, batch, &mut state, expect).await?;
@@ -97,7 +98,8 @@ async fn attempt(
     Ok(Some(done))
 }
 
-/// The rows that are new, numbered in their order.
+/// The rows that are new, numbered in the order of their keys. What a batch holds is one fact: a reversal may stand before the row that
+/// it takes back.
 async fn number(
     transaction: &Transaction<'_>,
     known: &mut Known,
@@ -105,7 +107,7 @@ async fn number(
     state: &mut State,
     expect: Expect,
 ) -> Result<Vec<StoredRow>, StoreError> {
-    known.learn(transaction, &batch.rows).await?;
+    let numbers = known.learn(transaction, &batch.rows).await?;
     let mut there: HashMap<(Moment, RowKey), StoredRow> = HashMap::new();
     if expect == Expect::KnownRows {
         let keys: Vec<(Moment, RowKey)> = batch.rows.iter().map(|row| (row.span.start, row.key)).collect();
@@ -113,8 +115,8 @@ async fn number(
             there.insert((row.start, row.key), row);
         }
     }
-    let mut new = Vec::with_capacity(batch.rows.len());
-    for row in &batch.rows {
+    let mut all = Vec::with_capacity(batch.rows.len());
+    for (row, numbers) in batch.rows.iter().zip(numbers) {
         if row.span.start < state.floors.raw {
             return Err(StoreError::TooLate {
                 key: row.key,
@@ -122,19 +124,28 @@ async fn number(
                 floor: state.floors.raw,
             });
         }
-        let numbers = known.numbers(row)?;
-        let stored = StoredRow::of(row, state.last + 1, numbers.cluster, numbers.set, numbers.price);
+        all.push(StoredRow::of(row, 0, numbers.cluster, numbers.set, numbers.price));
+    }
+    // In the order of the index.
+    all.sort_by_key(|row| (row.start, row.key));
+    let mut new: Vec<StoredRow> = Vec::with_capacity(all.len());
+    for mut stored in all {
+        if let Some(last) = new.last()
+            && (last.start, last.key) == (stored.start, stored.key)
+        {
+            there.insert((last.start, last.key), last.clone());
+        }
         if let Some(earlier) = there.get(&(stored.start, stored.key)) {
             if !earlier.says_the_same(&stored)
                 || !charge_the_same(transaction, earlier.set, stored.set).await?
             {
-                return Err(StoreError::RowDiffers { key: row.key });
+                return Err(StoreError::RowDiffers { key: stored.key });
             }
             continue;
         }
+        stored.seq = state.last + 1;
         state.last = stored.seq;
         state.longest_ms = state.longest_ms.max(stored.span().milliseconds());
-        there.insert((stored.start, stored.key), stored.clone());
         new.push(stored);
     }
     Ok(new)

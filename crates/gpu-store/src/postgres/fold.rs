@@ -1,22 +1,27 @@
 //! Rows into roll-ups. The sums and the place up to which rows were folded change in one transaction: a row counts once, on however
 //! many replicas.
 
+use futures::pin_mut;
+use gpu_cost::{Grain, Moment};
+use tokio_postgres::binary_copy::BinaryCopyInWriter;
+use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Transaction};
 
+use super::known::Known;
 use super::layout::{self, Layout};
 use super::pool::Failing;
 use super::{rows, schema};
 use crate::codes::part_code;
 use crate::dump::State;
 use crate::error::StoreError;
-use crate::ledger::{Fold, FoldInput, Folded, SetSlice, Slice, Sums, grain_code};
+use crate::ledger::{Dimension, FoldFrom, FoldInput, SUM_COLUMNS, SetSlice, Slice, Sums, floor, grain_code};
 use crate::store::Progress;
-use crate::stored::StoredRow;
+use crate::stored::MeasuredRow;
 
 /// Rows of one step: a few tenths of a second in which nothing else is written.
 const ROWS_AT_ONCE: i64 = 20_000;
 
-pub(super) async fn fold_some(client: &mut Client) -> Result<Progress, StoreError> {
+pub(super) async fn fold_some(client: &mut Client, known: &mut Known) -> Result<Progress, StoreError> {
     const ACT: &str = "fold rows";
     let transaction = client.transaction().await.or_fail(ACT)?;
     schema::take_turn(&transaction).await?;
@@ -27,18 +32,19 @@ pub(super) async fn fold_some(client: &mut Client) -> Result<Progress, StoreErro
             is_done: true,
         });
     }
+    known.turn_to(state.epoch);
     let sql = format!(
         "select {} from ledger_row where seq > $1 order by seq limit {ROWS_AT_ONCE}",
-        rows::COLUMNS
+        rows::MEASURED
     );
     let found = transaction.query(&sql, &[&state.folded]).await.or_fail(ACT)?;
-    let found: Vec<StoredRow> = found.iter().map(rows::read).collect::<Result<_, _>>()?;
-    if let Some(newest) = found.iter().map(|row| row.start).max()
+    let found: Vec<MeasuredRow> = found.iter().map(rows::read_measured).collect::<Result<_, _>>()?;
+    if let Some(newest) = found.iter().map(|row| row.span.start).max()
         && Layout::read(&transaction).await? == Layout::Partitions
     {
         layout::make_ahead(&transaction, newest).await?;
     }
-    let count = add(&transaction, &found, &mut state).await?;
+    let count = add(&transaction, known, &found, &mut state).await?;
     schema::write_state(&transaction, &state).await?;
     transaction.commit().await.or_fail(ACT)?;
     Ok(Progress {
@@ -49,11 +55,18 @@ pub(super) async fn fold_some(client: &mut Client) -> Result<Progress, StoreErro
 
 async fn add(
     transaction: &Transaction<'_>,
-    found: &[StoredRow],
+    known: &mut Known,
+    found: &[MeasuredRow],
     state: &mut State,
 ) -> Result<u64, StoreError> {
-    let mut fold = Fold::from(state.floors.raw);
-    for (id, dimensions) in rows::dimensions(transaction, found.iter().map(|row| row.set)).await? {
+    let from = FoldFrom {
+        floor: state.floors.raw,
+        closed: state.closed,
+    };
+    let fold = &mut known.fold;
+    let mut new: Vec<i64> = found.iter().map(|row| row.set).collect();
+    new.retain(|set| !fold.knows(*set));
+    for (id, dimensions) in rows::dimensions(transaction, new.into_iter()).await? {
         fold.know(id, &dimensions);
     }
     let mut count = 0;
@@ -63,21 +76,68 @@ async fn add(
             cluster: row.cluster,
             set: row.set,
             part: row.part,
-            span: row.span(),
-            measures: row.measures(),
+            span: row.span,
+            measures: row.measures,
         };
-        fold.add(&input).ok_or(StoreError::Overflow)?;
+        fold.add(&input, from).ok_or(StoreError::Overflow)?;
         last = Some(row.seq);
         count += 1;
         if fold.is_full() {
             break;
         }
     }
-    let Folded { sets, slices } = fold.finish();
-    write_sets(transaction, &sets).await?;
-    write_slices(transaction, &slices).await?;
+    let folded = fold.finish(from);
+    write_sets(transaction, &folded.sets).await?;
+    write_slices(transaction, &folded.slices).await?;
+    close_days(transaction, state, folded.closes).await?;
     state.folded = last.unwrap_or(state.last);
     Ok(count)
+}
+
+/// Sums the hours of every day before an instant up to the day.
+pub(super) async fn close_days(
+    transaction: &Transaction<'_>,
+    state: &mut State,
+    until: Moment,
+) -> Result<(), StoreError> {
+    const ACT: &str = "close a day";
+    let sums: Vec<String> = SUM_COLUMNS
+        .iter()
+        .map(|column| format!("sum({column})::bigint"))
+        .collect();
+    let sums = sums.join(", ");
+    while state.closed < until {
+        let next = transaction
+            .query_one(
+                "select min(bucket) from set_sum where grain = 60 and bucket >= $1 and bucket < $2",
+                &[&state.closed.0, &until.0],
+            )
+            .await
+            .or_fail(ACT)?;
+        let Some(next) = next.get::<_, Option<i64>>(0) else {
+            break;
+        };
+        let day = floor(Grain::Day, Moment(next));
+        let after = day.plus(Grain::Day.milliseconds());
+        let dimensions: Vec<i16> = Dimension::codes().collect();
+        let sets = format!(
+            "insert into set_sum select 1440, $1, cluster, set_id, part, {sums} from set_sum
+             where grain = 60 and bucket >= $1 and bucket < $2 group by cluster, set_id, part"
+        );
+        let slices = format!(
+            "insert into slice_sum select 1440, dimension, $1, cluster, value, part, {sums} from slice_sum
+             where grain = 60 and dimension = any($3::smallint[]) and bucket >= $1 and bucket < $2
+             group by dimension, cluster, value, part"
+        );
+        let run = async |sql: &str, values: &[&(dyn ToSql + Sync)]| {
+            transaction.execute(sql, values).await.or_fail(ACT)
+        };
+        run(&sets, &[&day.0, &after.0]).await?;
+        run(&slices, &[&day.0, &after.0, &dimensions]).await?;
+        state.closed = after;
+    }
+    state.closed = state.closed.max(until);
+    Ok(())
 }
 
 pub(super) async fn forget(client: &mut Client) -> Result<(), StoreError> {
@@ -93,6 +153,7 @@ pub(super) async fn forget(client: &mut Client) -> Result<(), StoreError> {
             .or_fail(ACT)?;
     }
     state.folded = 0;
+    state.closed = state.closed.min(state.floors.raw);
     schema::write_state(&transaction, &state).await?;
     transaction.commit().await.or_fail(ACT)
 }
@@ -115,6 +176,38 @@ fn columns<'a>(sums: impl Iterator<Item = &'a Sums>) -> [Vec<i64>; 10] {
     columns
 }
 
+/// Where sums of a grain begin that are surely not there yet. They are copied in, which costs a third of looking for each.
+async fn first_new(transaction: &Transaction<'_>, grain: Grain, table: &str) -> Result<Moment, StoreError> {
+    let sql = format!("select max(bucket) from {table} where grain = $1");
+    let row = transaction
+        .query_one(&sql, &[&grain_code(grain)])
+        .await
+        .or_fail("write roll-ups")?;
+    let last: Option<i64> = row.get(0);
+    Ok(last.map_or(Moment(i64::MIN), |last| Moment(last + 1)))
+}
+
+/// Parts sums, which come in the order of grain and bucket, into those that may be there and those that are new.
+async fn part_new<'s, K>(
+    transaction: &Transaction<'_>,
+    table: &str,
+    sums: &'s [(K, Sums)],
+    bucket: impl Fn(&K) -> (Grain, Moment),
+) -> Result<(Vec<&'s (K, Sums)>, Vec<&'s (K, Sums)>), StoreError> {
+    let mut first = [None; 3];
+    let (mut old, mut new) = (Vec::new(), Vec::new());
+    for sum in sums {
+        let (grain, at) = bucket(&sum.0);
+        let place = &mut first[grain as usize];
+        let first = match place {
+            Some(first) => *first,
+            None => *place.insert(first_new(transaction, grain, table).await?),
+        };
+        if at >= first { new.push(sum) } else { old.push(sum) }
+    }
+    Ok((old, new))
+}
+
 pub(super) async fn write_sets(
     transaction: &Transaction<'_>,
     sums: &[(SetSlice, Sums)],
@@ -123,12 +216,29 @@ pub(super) async fn write_sets(
         return Ok(());
     }
     const ACT: &str = "write roll-ups";
-    let grains: Vec<i16> = sums.iter().map(|(key, _)| grain_code(key.grain)).collect();
-    let buckets: Vec<i64> = sums.iter().map(|(key, _)| key.bucket.0).collect();
-    let clusters: Vec<i32> = sums.iter().map(|(key, _)| key.cluster).collect();
-    let sets: Vec<i64> = sums.iter().map(|(key, _)| key.set).collect();
-    let parts: Vec<i16> = sums.iter().map(|(key, _)| part_code(key.part)).collect();
-    let [a, b, c, d, e, f, g, h, i, j] = columns(sums.iter().map(|(_, sums)| sums));
+    let (old, new) = part_new(transaction, "set_sum", sums, |key| (key.grain, key.bucket)).await?;
+    if !new.is_empty() {
+        let key = [Type::INT2, Type::INT8, Type::INT4, Type::INT8, Type::INT2];
+        copy_sums(transaction, "set_sum", &key, &new, |key| {
+            vec![
+                Box::new(grain_code(key.grain)),
+                Box::new(key.bucket.0),
+                Box::new(key.cluster),
+                Box::new(key.set),
+                Box::new(part_code(key.part)),
+            ]
+        })
+        .await?;
+    }
+    if old.is_empty() {
+        return Ok(());
+    }
+    let grains: Vec<i16> = old.iter().map(|(key, _)| grain_code(key.grain)).collect();
+    let buckets: Vec<i64> = old.iter().map(|(key, _)| key.bucket.0).collect();
+    let clusters: Vec<i32> = old.iter().map(|(key, _)| key.cluster).collect();
+    let sets: Vec<i64> = old.iter().map(|(key, _)| key.set).collect();
+    let parts: Vec<i16> = old.iter().map(|(key, _)| part_code(key.part)).collect();
+    let [a, b, c, d, e, f, g, h, i, j] = columns(old.iter().map(|(_, sums)| sums));
     let sql = format!(
         "insert into set_sum as t select * from unnest($1::smallint[], $2::bigint[], $3::integer[], $4::bigint[],
          $5::smallint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[],
@@ -144,15 +254,34 @@ pub(super) async fn write_sets(
         )
         .await
         .or_fail(ACT)?;
-    transaction
-        .execute(
-            "update dimension_set s set last_day = n.day
-             from (select id, max(day) as day from unnest($1::bigint[], $2::bigint[]) as u (id, day) group by id) n
-             where s.id = n.id and s.last_day < n.day",
-            &[&sets, &buckets.iter().map(|bucket| bucket - bucket.rem_euclid(86_400_000)).collect::<Vec<i64>>()],
-        )
-        .await
-        .or_fail(ACT)?;
+    Ok(())
+}
+
+/// Copies sums in; the columns of the key come first.
+async fn copy_sums<K>(
+    transaction: &Transaction<'_>,
+    table: &str,
+    key_types: &[Type],
+    sums: &[&(K, Sums)],
+    key: impl for<'k> Fn(&'k K) -> Vec<Box<dyn ToSql + Sync + Send + 'k>>,
+) -> Result<(), StoreError> {
+    const ACT: &str = "write roll-ups";
+    let sql = format!("copy {table} from stdin (format binary)");
+    let sink = transaction.copy_in(&sql).await.or_fail(ACT)?;
+    let mut types = key_types.to_vec();
+    types.extend([Type::INT8; 10]);
+    let writer = BinaryCopyInWriter::new(sink, &types);
+    pin_mut!(writer);
+    for (of, sums) in sums {
+        let mut values = key(of);
+        values.extend(
+            sums.to_array()
+                .map(|sum| Box::new(sum) as Box<dyn ToSql + Sync + Send>),
+        );
+        let values: Vec<&(dyn ToSql + Sync)> = values.iter().map(|value| &**value as _).collect();
+        writer.as_mut().write(&values).await.or_fail(ACT)?;
+    }
+    writer.finish().await.or_fail(ACT)?;
     Ok(())
 }
 
@@ -163,13 +292,38 @@ pub(super) async fn write_slices(
     if sums.is_empty() {
         return Ok(());
     }
-    let grains: Vec<i16> = sums.iter().map(|(key, _)| grain_code(key.grain)).collect();
-    let dimensions: Vec<i16> = sums.iter().map(|(key, _)| key.dimension).collect();
-    let buckets: Vec<i64> = sums.iter().map(|(key, _)| key.bucket.0).collect();
-    let clusters: Vec<i32> = sums.iter().map(|(key, _)| key.cluster).collect();
-    let values: Vec<&str> = sums.iter().map(|(key, _)| &*key.value).collect();
-    let parts: Vec<i16> = sums.iter().map(|(key, _)| part_code(key.part)).collect();
-    let [a, b, c, d, e, f, g, h, i, j] = columns(sums.iter().map(|(_, sums)| sums));
+    let (old, new) = part_new(transaction, "slice_sum", sums, |key| (key.grain, key.bucket)).await?;
+    if !new.is_empty() {
+        let key = [
+            Type::INT2,
+            Type::INT2,
+            Type::INT8,
+            Type::INT4,
+            Type::TEXT,
+            Type::INT2,
+        ];
+        copy_sums(transaction, "slice_sum", &key, &new, |key| {
+            vec![
+                Box::new(grain_code(key.grain)),
+                Box::new(key.dimension),
+                Box::new(key.bucket.0),
+                Box::new(key.cluster),
+                Box::new(&*key.value),
+                Box::new(part_code(key.part)),
+            ]
+        })
+        .await?;
+    }
+    if old.is_empty() {
+        return Ok(());
+    }
+    let grains: Vec<i16> = old.iter().map(|(key, _)| grain_code(key.grain)).collect();
+    let dimensions: Vec<i16> = old.iter().map(|(key, _)| key.dimension).collect();
+    let buckets: Vec<i64> = old.iter().map(|(key, _)| key.bucket.0).collect();
+    let clusters: Vec<i32> = old.iter().map(|(key, _)| key.cluster).collect();
+    let values: Vec<&str> = old.iter().map(|(key, _)| &*key.value).collect();
+    let parts: Vec<i16> = old.iter().map(|(key, _)| part_code(key.part)).collect();
+    let [a, b, c, d, e, f, g, h, i, j] = columns(old.iter().map(|(_, sums)| sums));
     let sql = format!(
         "insert into slice_sum as t select * from unnest($1::smallint[], $2::smallint[], $3::bigint[], $4::integer[],
          $5::text[], $6::smallint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[],

@@ -8,21 +8,27 @@ use tokio_postgres::Transaction;
 
 use super::pool::Failing;
 use crate::error::StoreError;
-use crate::ledger::{Dimensions, check_names, floor};
+use crate::ledger::{Dimensions, Fingerprints, Fold, check_names, floor};
 use crate::stored::digest;
 
-/// Sets of dimensions whose numbers are remembered: ten thousand pods that come and go, in about 50 MB.
-const KNOWN_SETS: usize = 50_000;
+/// Sets of dimensions whose numbers are remembered: a hundred thousand pods that come and go, in about 20 MB.
+const KNOWN_SETS: usize = 250_000;
 const KNOWN_PRICES: usize = 10_000;
 
 /// What is remembered between batches. Forgotten after every failure, which may have taken some of it back.
 #[derive(Debug, Default)]
 pub(super) struct Known {
     clusters: HashMap<ClusterId, i32>,
-    sets: HashMap<Dimensions, i64>,
+    fingerprints: Fingerprints,
+    /// With the last day that is noted with a set.
+    sets: HashMap<u128, (i64, Moment)>,
     prices: HashMap<PriceNote, (i64, Moment)>,
     /// Days that have a partition.
     pub(super) days: Vec<Moment>,
+    /// The values of sets, for folding.
+    pub(super) fold: Fold,
+    /// Whose numbers these are.
+    epoch: i64,
 }
 
 /// The numbers of one row's parts.
@@ -34,12 +40,22 @@ pub(super) struct Numbers {
 }
 
 impl Known {
-    /// Makes sure that everything the rows name has a number.
+    /// Another replica may have restored a dump, whose numbers are others.
+    pub(super) fn turn_to(&mut self, epoch: i64) {
+        if self.epoch != epoch {
+            *self = Self {
+                epoch,
+                ..Self::default()
+            };
+        }
+    }
+
+    /// Makes sure that everything the rows name has a number, and returns the number of each row's set.
     pub(super) async fn learn(
         &mut self,
         transaction: &Transaction<'_>,
         rows: &[LedgerRow],
-    ) -> Result<(), StoreError> {
+    ) -> Result<Vec<Numbers>, StoreError> {
         if self.sets.len() >= KNOWN_SETS {
             self.sets.clear();
         }
@@ -49,17 +65,19 @@ impl Known {
         for row in rows {
             self.cluster(transaction, &row.cluster).await?;
         }
-        self.learn_sets(transaction, rows).await?;
-        self.learn_prices(transaction, rows).await
-    }
-
-    pub(super) fn numbers(&self, row: &LedgerRow) -> Result<Numbers, StoreError> {
+        let prints: Vec<u128> = rows.iter().map(|row| self.fingerprints.of(row)).collect();
+        self.learn_sets(transaction, rows, &prints).await?;
+        self.learn_prices(transaction, rows).await?;
         let missing = || StoreError::failed("write a row", "what it names was not learnt");
-        Ok(Numbers {
-            cluster: *self.clusters.get(&row.cluster).ok_or_else(missing)?,
-            set: *self.sets.get(&Dimensions::of(row)).ok_or_else(missing)?,
-            price: self.prices.get(&row.price).ok_or_else(missing)?.0,
-        })
+        let mut numbers = Vec::with_capacity(rows.len());
+        for (row, print) in rows.iter().zip(&prints) {
+            numbers.push(Numbers {
+                cluster: *self.clusters.get(&row.cluster).ok_or_else(missing)?,
+                set: self.sets.get(print).ok_or_else(missing)?.0,
+                price: self.prices.get(&row.price).ok_or_else(missing)?.0,
+            });
+        }
+        Ok(numbers)
     }
 
     pub(super) async fn cluster(
@@ -79,54 +97,53 @@ impl Known {
         &mut self,
         transaction: &Transaction<'_>,
         rows: &[LedgerRow],
+        prints: &[u128],
     ) -> Result<(), StoreError> {
         const ACT: &str = "write what rows are charged to";
-        let mut new: HashMap<[u8; 16], Dimensions> = HashMap::new();
+        // The same name twice in one statement would be refused, so each comes once, with its last day.
+        let mut new: HashMap<[u8; 16], (u128, usize)> = HashMap::new();
         let (mut names, mut clusters, mut uids) = (Vec::new(), Vec::new(), Vec::new());
         let (mut days, mut bodies) = (Vec::new(), Vec::new());
-        for row in rows {
-            let dimensions = Dimensions::of(row);
-            if self.sets.contains_key(&dimensions) {
+        for (row, print) in rows.iter().zip(prints) {
+            let day = floor(Grain::Day, row.span.end.plus(-1));
+            if self.sets.get(print).is_some_and(|(_, last_day)| *last_day >= day) {
                 continue;
             }
             check_names(row)?;
+            let dimensions = Dimensions::of(row);
             let body = serde_json::to_string(&dimensions).map_err(|error| StoreError::failed(ACT, error))?;
             let name = digest(&body);
-            if new.contains_key(&name) {
+            if let Some((_, place)) = new.get(&name) {
+                let noted: &mut i64 = &mut days[*place];
+                *noted = day.0.max(*noted);
                 continue;
             }
+            new.insert(name, (*print, names.len()));
             names.push(name.to_vec());
             clusters.push(self.clusters.get(&row.cluster).copied());
             uids.push(dimensions.holder.as_ref().map(|holder| holder.uid.to_string()));
-            days.push(floor(Grain::Day, row.span.start).0);
+            days.push(day.0);
             bodies.push(body);
-            new.insert(name, dimensions);
         }
         if new.is_empty() {
             return Ok(());
         }
-        transaction
-            .execute(
-                "insert into dimension_set (digest, cluster, pod_uid, last_day, body)
-                 select * from unnest($1::bytea[], $2::integer[], $3::text[], $4::bigint[], $5::text[])
-                 on conflict (digest) do nothing",
-                &[&names, &clusters, &uids, &days, &bodies],
-            )
-            .await
-            .or_fail(ACT)?;
         let found = transaction
             .query(
-                "select digest, id from dimension_set where digest = any($1::bytea[])",
-                &[&names],
+                "insert into dimension_set as s (digest, cluster, pod_uid, last_day, body)
+                 select * from unnest($1::bytea[], $2::integer[], $3::text[], $4::bigint[], $5::text[])
+                 on conflict (digest) do update set last_day = greatest(s.last_day, excluded.last_day)
+                 returning digest, id, last_day",
+                &[&names, &clusters, &uids, &days, &bodies],
             )
             .await
             .or_fail(ACT)?;
         for row in &found {
             let name: &[u8] = row.get(0);
             if let Ok(name) = <[u8; 16]>::try_from(name)
-                && let Some(dimensions) = new.remove(&name)
+                && let Some((print, _)) = new.remove(&name)
             {
-                self.sets.insert(dimensions, row.get(1));
+                self.sets.insert(print, (row.get(1), Moment(row.get(2))));
             }
         }
         Ok(())

@@ -33,6 +33,7 @@ use tokio_postgres::Client;
 use crate::address::PostgresUrl;
 use crate::dump::{Line, LineReceiver, Target};
 use crate::error::StoreError;
+use crate::ledger::Catalog;
 use crate::query::{CostAnswer, CostQuery, RowPage, RowQuery};
 use crate::record::{RecordPage, RecordQuery};
 use crate::retention::Retention;
@@ -69,6 +70,8 @@ pub struct PostgresStore {
     pool: Arc<Pool>,
     /// Held by whoever writes: this process takes its turn as one.
     writing: Arc<Mutex<Known>>,
+    /// Sets that questions have met.
+    catalog: Arc<std::sync::Mutex<Catalog>>,
 }
 
 impl PostgresStore {
@@ -79,6 +82,7 @@ impl PostgresStore {
         Ok(Self {
             pool,
             writing: Arc::default(),
+            catalog: Arc::default(),
         })
     }
 
@@ -101,17 +105,19 @@ impl PostgresStore {
         Box::pin(async move {
             let writing = Arc::clone(&self.writing);
             let turn = Arc::new(Mutex::new(writing.lock_owned().await));
-            let result = self
-                .pool
-                .run({
-                    let turn = Arc::clone(&turn);
-                    move |client| work(client, Arc::clone(&turn))
+            self.pool
+                .run(move |client| {
+                    let (done, turn) = (work(client, Arc::clone(&turn)), Arc::clone(&turn));
+                    Box::pin(async move {
+                        let result = done.await;
+                        // Before it is tried again: what was learnt in a transaction that was lost is lost with it.
+                        if result.is_err() {
+                            **turn.lock().await = Known::default();
+                        }
+                        result
+                    })
                 })
-                .await;
-            if result.is_err() {
-                **turn.lock().await = Known::default();
-            }
-            result
+                .await
         })
     }
 }
@@ -139,9 +145,10 @@ impl Store for PostgresStore {
 
     fn cost(&self, query: CostQuery) -> Answer<'_, CostAnswer> {
         let query = Arc::new(query);
+        let catalog = Arc::clone(&self.catalog);
         self.reads(move |client| {
-            let query = Arc::clone(&query);
-            Box::pin(async move { read::cost(client, &query).await })
+            let (query, catalog) = (Arc::clone(&query), Arc::clone(&catalog));
+            Box::pin(async move { read::cost(client, &catalog, &query).await })
         })
     }
 
@@ -162,7 +169,9 @@ impl Store for PostgresStore {
     }
 
     fn roll_up(&self) -> Answer<'_, Progress> {
-        self.writes(|client, _turn| Box::pin(fold::fold_some(client)))
+        self.writes(|client, turn| {
+            Box::pin(async move { fold::fold_some(client, &mut **turn.lock().await).await })
+        })
     }
 
     fn forget_roll_ups(&self) -> Answer<'_, ()> {
@@ -172,9 +181,10 @@ impl Store for PostgresStore {
     fn retain(&self, retention: Retention, now: Moment) -> Answer<'_, Progress> {
         self.writes(move |client, turn| {
             Box::pin(async move {
-                let done = retain::retain(client, retention, now).await?;
+                let known = &mut **turn.lock().await;
+                let done = retain::retain(client, known, retention, now).await?;
                 if done.rows > 0 {
-                    **turn.lock().await = Known::default();
+                    *known = Known::default();
                 }
                 Ok(done)
             })

@@ -15,7 +15,7 @@ use super::{fold, known, records, rows, schema};
 use crate::codes::{part_of, unknown};
 use crate::dump::{Line, LineReceiver, LineSender, State, Target};
 use crate::error::StoreError;
-use crate::ledger::{Dimensions, SetSlice, Slice, Sums, floor, grain_of_code};
+use crate::ledger::{Dimensions, SetSlice, Slice, floor, grain_of_code};
 use crate::record::RecordKind;
 use crate::stored::digest;
 
@@ -124,14 +124,6 @@ fn grain(code: i16) -> Result<Grain, StoreError> {
     grain_of_code(code).ok_or_else(|| unknown("grain", code))
 }
 
-fn sums(row: &Row, first: usize) -> Sums {
-    let mut sums = [0; 10];
-    for (column, sum) in (first..).zip(&mut sums) {
-        *sum = row.get(column);
-    }
-    Sums::from_array(sums)
-}
-
 fn set_sum(row: &Row) -> Result<Line, StoreError> {
     Ok(Line::SetSum {
         grain: grain(row.get(0))?,
@@ -139,7 +131,7 @@ fn set_sum(row: &Row) -> Result<Line, StoreError> {
         cluster: row.get(2),
         set: row.get(3),
         part: part_of(row.get(4))?,
-        sums: sums(row, 5),
+        sums: rows::sums(row, 5),
     })
 }
 
@@ -151,7 +143,7 @@ fn slice_sum(row: &Row) -> Result<Line, StoreError> {
         cluster: row.get(3),
         value: row.get(4),
         part: part_of(row.get(5))?,
-        sums: sums(row, 6),
+        sums: rows::sums(row, 6),
     })
 }
 
@@ -180,7 +172,12 @@ pub(super) async fn begin_load(client: &mut Client, target: Target) -> Result<()
     }
     let sql = format!("truncate {}", TABLES.join(", "));
     transaction.batch_execute(&sql).await.or_fail(ACT)?;
-    schema::write_state(&transaction, &State::EMPTY).await?;
+    let (before, _) = schema::read_state(&transaction).await?;
+    let empty = State {
+        epoch: before.epoch + 1,
+        ..State::EMPTY
+    };
+    schema::write_state(&transaction, &empty).await?;
     schema::set_meta(&transaction, "is_loading", 1).await?;
     transaction.commit().await.or_fail(ACT)
 }
@@ -192,7 +189,11 @@ pub(super) async fn load(client: &mut Client, lines: &[Line]) -> Result<(), Stor
     let (mut new_rows, mut sets, mut slices) = (Vec::new(), Vec::new(), Vec::new());
     for line in lines {
         match line {
-            Line::State(state) => schema::write_state(&transaction, state).await?,
+            Line::State(state) => {
+                let (before, _) = schema::read_state(&transaction).await?;
+                let epoch = before.epoch;
+                schema::write_state(&transaction, &State { epoch, ..*state }).await?;
+            }
             Line::Row(row) => new_rows.push(row.clone()),
             Line::Record(record) => {
                 let cluster = known::cluster(&transaction, &record.cluster).await?;
@@ -306,6 +307,16 @@ pub(super) async fn end_load(client: &mut Client) -> Result<(), StoreError> {
             super::pool::SCHEMA
         );
         transaction.query_one(&sql, &[]).await.or_fail(ACT)?;
+    }
+    // A dump of an older program has sums of every day, and does not say so.
+    let (mut state, _) = schema::read_state(&transaction).await?;
+    let last = transaction
+        .query_one("select max(bucket) from set_sum where grain = 1440", &[])
+        .await
+        .or_fail(ACT)?;
+    if let Some(last) = last.get::<_, Option<i64>>(0) {
+        state.closed = state.closed.max(Moment(last).plus(Grain::Day.milliseconds()));
+        schema::write_state(&transaction, &state).await?;
     }
     transaction
         .execute("delete from meta where name = 'is_loading'", &[])

@@ -1,6 +1,7 @@
 //! Costs, facts and totals, each read in one transaction so that roll-ups and rows are of the same instant.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::sync::Mutex;
 
 use futures::{TryStreamExt, pin_mut};
 use gpu_cost::{Grain, Moment, Part, Span};
@@ -13,8 +14,11 @@ use super::{rows, schema};
 use crate::codes::part_of;
 use crate::dump::State;
 use crate::error::StoreError;
-use crate::gather::{BySet, Gather, Plan, Way, add_row, add_sums, without_label};
-use crate::ledger::{Dimension, LABEL_SEPARATOR, Segment, Sums, grain_code};
+use crate::gather::{
+    BySet, Gather, MOST_LOOKUPS, Narrow, Plan, Way, add_row, add_sums, distinct, lookups, sum_up,
+    without_label,
+};
+use crate::ledger::{Catalog, Dimension, LABEL_SEPARATOR, SUM_COLUMNS, Segment, Sums, floor, grain_code};
 use crate::query::{CostAnswer, CostQuery};
 use crate::record::RecordKind;
 use crate::store::{Facts, Totals};
@@ -25,17 +29,21 @@ const SETS_AT_ONCE: usize = 10_000;
 
 /// The sums as SQL; the server adds whole numbers up to a wider type, which they do not need.
 fn summed() -> String {
-    let sums: Vec<String> = crate::ledger::SUM_COLUMNS
+    let sums: Vec<String> = SUM_COLUMNS
         .iter()
         .map(|column| format!("coalesce(sum({column}), 0)::bigint"))
         .collect();
     sums.join(", ")
 }
 
-pub(super) async fn cost(client: &mut Client, query: &CostQuery) -> Result<CostAnswer, StoreError> {
+pub(super) async fn cost(
+    client: &mut Client,
+    catalog: &Mutex<Catalog>,
+    query: &CostQuery,
+) -> Result<CostAnswer, StoreError> {
     let transaction = rows::reading(client).await?;
     let (state, _) = schema::read_state(&transaction).await?;
-    let plan = Plan::of(query, &state.floors)?;
+    let plan = Plan::of(query, &state)?;
     let reading = Reading {
         transaction: &transaction,
         query,
@@ -44,35 +52,39 @@ pub(super) async fn cost(client: &mut Client, query: &CostQuery) -> Result<CostA
     };
     let mut gather = Gather::new(query);
     let mut by_set = BySet::new();
+    let wanted = match plan.way {
+        Way::Sets => reading.wanted().await?,
+        Way::Slices(_) => None,
+    };
     for segment in &plan.segments {
         match (segment.grain, &plan.way) {
             (None, _) => reading.rows(segment.span, &mut by_set).await?,
             (Some(grain), Way::Slices(dimension)) => {
                 reading.slices(grain, segment, dimension, &mut gather).await?;
             }
-            (Some(grain), Way::Sets) => reading.sets(grain, segment.span, &mut by_set).await?,
-        }
-    }
-    reading.unfolded(&mut by_set).await?;
-    let ids: Vec<i64> = by_set
-        .keys()
-        .map(|(set, _, _)| *set)
-        .collect::<BTreeSet<_>>()
-        .into_iter()
-        .collect();
-    for ids in ids.chunks(SETS_AT_ONCE) {
-        let sets = rows::dimensions(&transaction, ids.iter().copied()).await?;
-        for id in ids {
-            let dimensions = sets
-                .get(id)
-                .ok_or_else(|| StoreError::failed(ACT, format!("set {id} is missing")))?;
-            let first = (*id, None, Part::Pod);
-            let of_set = by_set.range(first..).take_while(|((set, _, _), _)| set == id);
-            for ((_, at, part), sums) in of_set {
-                gather.add_set(dimensions, *at, *part, sums)?;
+            (Some(grain), Way::Sets) => {
+                let few = wanted
+                    .as_ref()
+                    .filter(|sets| lookups(sets.0.len(), grain, segment.span) <= MOST_LOOKUPS);
+                match few {
+                    Some(sets) => reading.some_sets(sets, grain, segment.span, &mut by_set).await?,
+                    None => reading.sets(grain, segment.span, &mut by_set).await?,
+                }
             }
         }
     }
+    reading.unfolded(&mut by_set).await?;
+    let ids = distinct(by_set.keys().map(|(set, _, _)| *set));
+    let broken = |_| StoreError::failed(ACT, "another question failed while it learnt sets");
+    let (mut sets, missing) = catalog.lock().map_err(broken)?.find(state.epoch, ids.into_iter());
+    for ids in missing.chunks(SETS_AT_ONCE) {
+        let found = rows::dimensions(&transaction, ids.iter().copied()).await?;
+        let mut catalog = catalog.lock().map_err(broken)?;
+        for (id, dimensions) in found {
+            sets.insert(id, catalog.learn(state.epoch, id, &dimensions));
+        }
+    }
+    gather.add_sets(&by_set, &sets)?;
     Ok(gather.finish(&plan))
 }
 
@@ -109,22 +121,68 @@ impl Reading<'_> {
     }
 
     async fn add_rows(&self, condition: &str, span: Span, into: &mut BySet) -> Result<(), StoreError> {
-        let sql = format!("select {} from ledger_row where {condition}", rows::COLUMNS);
+        let sql = format!("select {} from ledger_row where {condition}", rows::MEASURED);
         let none: [&(dyn ToSql + Sync); 0] = [];
         let found = self.transaction.query_raw(&sql, none).await.or_fail(ACT)?;
         pin_mut!(found);
         while let Some(row) = found.try_next().await.or_fail(ACT)? {
-            let row = rows::read(&row)?;
-            let measures = row.measures();
-            add_row(
-                into,
-                row.set,
-                row.part,
-                &measures,
-                row.span(),
-                span,
-                self.plan.step,
-            )?;
+            add_row(into, &rows::read_measured(&row)?, span, self.plan.step)?;
+        }
+        Ok(())
+    }
+
+    /// The sets that pass a filter with an index, and their clusters.
+    async fn wanted(&self) -> Result<Option<(Vec<i64>, Vec<i32>)>, StoreError> {
+        let (column, names) = match Narrow::of(self.query) {
+            None => return Ok(None),
+            Some(Narrow::PodUids(names)) => ("pod_uid", names),
+            Some(Narrow::Namespaces(names)) => ("(body::json -> 'holder' ->> 'namespace')", names),
+        };
+        let sql = format!(
+            "select id, cluster from dimension_set where {column} = any($1::text[]) and last_day >= $2"
+        );
+        let since = floor(Grain::Day, self.query.window.start).0;
+        let found = self
+            .transaction
+            .query(&sql, &[&names, &since])
+            .await
+            .or_fail(ACT)?;
+        Ok(Some(
+            found
+                .iter()
+                .map(|row| (row.get::<_, i64>(0), row.get::<_, i32>(1)))
+                .unzip(),
+        ))
+    }
+
+    /// Looks a few sets up, each in each bucket.
+    async fn some_sets(
+        &self,
+        sets: &(Vec<i64>, Vec<i32>),
+        grain: Grain,
+        span: Span,
+        into: &mut BySet,
+    ) -> Result<(), StoreError> {
+        let sql = format!(
+            "select s.set_id, s.part, {}, {} from unnest($1::bigint[], $2::integer[]) as w (id, cluster)
+             cross join generate_series({}::bigint, {}::bigint, {}::bigint) as b
+             cross join lateral (select * from set_sum where grain = {} and bucket = b and cluster = w.cluster
+                                 and set_id = w.id offset 0) as s",
+            self.step(),
+            SUM_COLUMNS.join(", "),
+            span.start.0,
+            span.end.0 - 1,
+            grain.milliseconds(),
+            grain_code(grain),
+        );
+        let found = self
+            .transaction
+            .query(&sql, &[&sets.0, &sets.1])
+            .await
+            .or_fail(ACT)?;
+        for row in &found {
+            let (part, at, sums) = read(row, 1)?;
+            add_sums(into, (row.get(0), at, part), &sums)?;
         }
         Ok(())
     }
@@ -171,13 +229,13 @@ impl Reading<'_> {
             .slice(grain, segment.span, dimension.code(), Some(key))
             .await?
         {
-            sum(&mut labelled, at, part, &sums)?;
+            sum_up(&mut labelled, at, part, &sums)?;
             gather.add_slice(&value, at, part, &sums)?;
         }
         let mut all = BTreeMap::new();
         let cluster = Dimension::Cluster.code();
         for (_, at, part, sums) in self.slice(grain, segment.span, cluster, None).await? {
-            sum(&mut all, at, part, &sums)?;
+            sum_up(&mut all, at, part, &sums)?;
         }
         for (at, part, sums) in without_label(&all, &labelled)? {
             gather.add_slice("", at, part, &sums)?;
@@ -247,22 +305,12 @@ impl Reading<'_> {
 
 /// Part, bucket and sums, from a column on.
 fn read(row: &Row, first: usize) -> Result<(Part, Option<Moment>, Sums), StoreError> {
-    let mut sums = [0; 10];
-    for (column, sum) in (first + 2..).zip(&mut sums) {
-        *sum = row.get(column);
-    }
     let at: Option<i64> = row.get(first + 1);
-    Ok((part_of(row.get(first))?, at.map(Moment), Sums::from_array(sums)))
-}
-
-fn sum(
-    into: &mut BTreeMap<(Option<Moment>, Part), Sums>,
-    at: Option<Moment>,
-    part: Part,
-    sums: &Sums,
-) -> Result<(), StoreError> {
-    let line = into.entry((at, part)).or_default();
-    line.add(sums).ok_or(StoreError::Overflow)
+    Ok((
+        part_of(row.get(first))?,
+        at.map(Moment),
+        rows::sums(row, first + 2),
+    ))
 }
 
 pub(super) async fn facts(client: &mut Client) -> Result<Facts, StoreError> {
@@ -299,11 +347,7 @@ pub(super) async fn totals(client: &mut Client) -> Result<Totals, StoreError> {
     let transaction = rows::reading(client).await?;
     let counted = async |sql: &str| -> Result<(u64, Sums), StoreError> {
         let row = transaction.query_one(sql, &[]).await.or_fail(ACT)?;
-        let mut sums = [0; 10];
-        for (column, sum) in (1..).zip(&mut sums) {
-            *sum = row.get(column);
-        }
-        Ok((row.get::<_, i64>(0).unsigned_abs(), Sums::from_array(sums)))
+        Ok((row.get::<_, i64>(0).unsigned_abs(), rows::sums(&row, 1)))
     };
     let plain = summed();
     let of_rows = plain

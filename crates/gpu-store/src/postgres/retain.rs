@@ -3,6 +3,7 @@
 use gpu_cost::{Grain, Moment};
 use tokio_postgres::{Client, Transaction};
 
+use super::known::Known;
 use super::layout::{self, Layout};
 use super::pool::Failing;
 use super::{fold, schema};
@@ -17,13 +18,14 @@ const ROWS_AT_ONCE: i64 = 20_000;
 
 pub(super) async fn retain(
     client: &mut Client,
+    known: &mut Known,
     retention: Retention,
     now: Moment,
 ) -> Result<Progress, StoreError> {
     const ACT: &str = "drop old rows";
     let retention = retention.checked()?;
     // Sums are made of rows while these are there.
-    let folded = fold::fold_some(client).await?;
+    let folded = fold::fold_some(client, known).await?;
     if !folded.is_done {
         return Ok(folded);
     }
@@ -32,6 +34,9 @@ pub(super) async fn retain(
     let (mut state, _) = schema::read_state(&transaction).await?;
     // Floors rise in the transaction that drops: no answer may rest on half of a bucket.
     state.floors = state.floors.raised_to(retention.floors(now));
+    // Days whose rows go are never folded again; their hours make them up while they are there.
+    let until = state.floors.raw;
+    fold::close_days(&transaction, &mut state, until).await?;
     schema::write_state(&transaction, &state).await?;
     let layout = Layout::read(&transaction).await?;
     let mut dropped = match layout {

@@ -12,14 +12,20 @@ use super::lock::Lock;
 use super::{records, rows};
 use crate::dump::State;
 use crate::error::StoreError;
-use crate::ledger::{Dimensions, check_names, check_row, floor};
+use crate::ledger::{Dimensions, Fingerprints, Fold, check_names, check_row, floor};
 use crate::retention::Floors;
 use crate::store::{Appended, Batch, MOST_ROWS_AT_ONCE};
 use crate::stored::{StoredRow, digest};
 
-/// Sets of dimensions whose numbers are remembered: ten thousand pods that come and go, in about 50 MB.
-const KNOWN_SETS: usize = 50_000;
+/// Sets of dimensions whose numbers are remembered: a hundred thousand pods that come and go, in about 20 MB.
+const KNOWN_SETS: usize = 250_000;
 const KNOWN_PRICES: usize = 10_000;
+
+/// What is remembered from one transaction to the next.
+pub(super) struct Memory<'a> {
+    pub(super) known: &'a mut Known,
+    pub(super) fold: &'a mut Fold,
+}
 
 /// The one who writes.
 #[derive(Debug)]
@@ -27,6 +33,7 @@ pub(super) struct Writer {
     pub(super) connection: Connection,
     pub(super) path: PathBuf,
     pub(super) state: State,
+    pub(super) fold: Fold,
     known: Known,
     /// Let go last: nobody may open the file before the connection is closed.
     _lock: Lock,
@@ -36,7 +43,9 @@ pub(super) struct Writer {
 #[derive(Debug, Default)]
 pub(super) struct Known {
     clusters: HashMap<ClusterId, i32>,
-    sets: HashMap<Dimensions, i64>,
+    fingerprints: Fingerprints,
+    /// With the last day that is noted with a set.
+    sets: HashMap<u128, (i64, Moment)>,
     prices: HashMap<PriceNote, (i64, Moment)>,
 }
 
@@ -49,6 +58,7 @@ impl Writer {
             state: read_state(&connection, path)?,
             connection,
             path: path.to_owned(),
+            fold: Fold::default(),
             known: Known::default(),
             _lock: lock,
         })
@@ -58,7 +68,7 @@ impl Writer {
     pub(super) fn transact<T>(
         &mut self,
         act: &'static str,
-        work: impl FnOnce(&Transaction<'_>, &mut Known, &mut State, &Path) -> Result<T, StoreError>,
+        work: impl FnOnce(&Transaction<'_>, Memory<'_>, &mut State, &Path) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let mut state = self.state;
         let result = (|| {
@@ -66,7 +76,11 @@ impl Writer {
                 .connection
                 .transaction_with_behavior(TransactionBehavior::Immediate)
                 .or_fail(act, &self.path)?;
-            let done = work(&transaction, &mut self.known, &mut state, &self.path)?;
+            let memory = Memory {
+                known: &mut self.known,
+                fold: &mut self.fold,
+            };
+            let done = work(&transaction, memory, &mut state, &self.path)?;
             if state != self.state {
                 write_state(&transaction, &self.path, &state)?;
             }
@@ -75,7 +89,7 @@ impl Writer {
         })();
         match &result {
             Ok(_) => self.state = state,
-            Err(_) => self.known = Known::default(),
+            Err(_) => self.forget_known(),
         }
         result
     }
@@ -88,16 +102,14 @@ impl Writer {
             });
         }
         self.refuse_half_restored()?;
-        self.transact("write a batch", |transaction, known, state, path| {
-            let mut done = Appended::default();
-            let mut insert = rows::Insert::prepare(transaction, path)?;
-            for row in &batch.rows {
-                if write_row(transaction, &mut insert, known, state, row, path)? {
-                    done.rows_written += 1;
-                } else {
-                    done.rows_known += 1;
-                }
-            }
+        self.transact("write a batch", |transaction, memory, state, path| {
+            let known = memory.known;
+            let rows_written = write_rows(transaction, known, state, &batch.rows, path)?;
+            let mut done = Appended {
+                rows_written,
+                rows_known: batch.rows.len() - rows_written,
+                ..Appended::default()
+            };
             for record in &batch.records {
                 let cluster = known.cluster(transaction, path, &record.cluster)?;
                 if records::put(transaction, path, cluster, record)? {
@@ -124,6 +136,7 @@ impl Writer {
 
     pub(super) fn forget_known(&mut self) {
         self.known = Known::default();
+        self.fold.forget();
     }
 }
 
@@ -136,50 +149,74 @@ impl Drop for Writer {
     }
 }
 
-/// Whether the row was new.
-fn write_row(
+/// Writes rows in the order of their keys, which is that of the index, and returns how many were new. What a batch holds is one fact:
+/// a reversal may stand before the row that it takes back.
+fn write_rows(
     transaction: &Transaction<'_>,
-    insert: &mut rows::Insert<'_>,
     known: &mut Known,
     state: &mut State,
-    row: &LedgerRow,
+    rows: &[LedgerRow],
     path: &Path,
-) -> Result<bool, StoreError> {
-    check_row(row)?;
-    let start = row.span.start;
-    if start < state.floors.raw {
-        return Err(StoreError::TooLate {
-            key: row.key,
-            start,
-            floor: state.floors.raw,
-        });
+) -> Result<usize, StoreError> {
+    let mut stored = Vec::with_capacity(rows.len());
+    for row in rows {
+        check_row(row)?;
+        let start = row.span.start;
+        if start < state.floors.raw {
+            return Err(StoreError::TooLate {
+                key: row.key,
+                start,
+                floor: state.floors.raw,
+            });
+        }
+        let cluster = known.cluster(transaction, path, &row.cluster)?;
+        let set = known.set(transaction, path, cluster, row)?;
+        let price = known.price(transaction, path, &row.price, start)?;
+        stored.push(StoredRow::of(row, 0, cluster, set, price));
     }
-    let cluster = known.cluster(transaction, path, &row.cluster)?;
-    let set = known.set(transaction, path, cluster, row)?;
-    let price = known.price(transaction, path, &row.price, start)?;
-    let row = StoredRow::of(row, state.last + 1, cluster, set, price);
-    if !insert.run(&row, path)? {
-        return refuse_or_know(transaction, &row, path);
-    }
-    if let Some(of) = row.reverses {
-        let original = rows::find(transaction, path, row.start, &of)?;
-        let original = original.ok_or(StoreError::NothingToReverse { key: row.key, of })?;
-        if !row.undoes(&original) || !charge_the_same(transaction, path, row.set, original.set)? {
-            return Err(StoreError::NoReversal { key: row.key, of });
+    stored.sort_by_key(|row| (row.start, row.key));
+    let mut insert = rows::Insert::prepare(transaction, path)?;
+    let mut reversals = Vec::new();
+    let mut written = 0;
+    for mut row in stored {
+        row.seq = state.last + 1;
+        if !insert.run(&row, path)? {
+            know_or_refuse(transaction, &row, path)?;
+            continue;
+        }
+        written += 1;
+        state.last = row.seq;
+        state.longest_ms = state.longest_ms.max(row.span().milliseconds());
+        if row.reverses.is_some() {
+            reversals.push(row);
         }
     }
-    state.last = row.seq;
-    state.longest_ms = state.longest_ms.max(row.span().milliseconds());
-    Ok(true)
+    for row in reversals {
+        check_reversal(transaction, &row, path)?;
+    }
+    Ok(written)
+}
+
+/// A reversal takes back a row that is there, exactly. That it does so once is seen to by an index.
+fn check_reversal(transaction: &Transaction<'_>, row: &StoredRow, path: &Path) -> Result<(), StoreError> {
+    let Some(of) = row.reverses else {
+        return Ok(());
+    };
+    let original = rows::find(transaction, path, row.start, &of)?;
+    let original = original.ok_or(StoreError::NothingToReverse { key: row.key, of })?;
+    if !row.undoes(&original) || !charge_the_same(transaction, path, row.set, original.set)? {
+        return Err(StoreError::NoReversal { key: row.key, of });
+    }
+    Ok(())
 }
 
 /// A row that was not taken is there already, or is in the way of one that is.
-fn refuse_or_know(transaction: &Transaction<'_>, row: &StoredRow, path: &Path) -> Result<bool, StoreError> {
+fn know_or_refuse(transaction: &Transaction<'_>, row: &StoredRow, path: &Path) -> Result<(), StoreError> {
     match rows::find(transaction, path, row.start, &row.key)? {
         Some(there)
             if there.says_the_same(row) && charge_the_same(transaction, path, there.set, row.set)? =>
         {
-            Ok(false)
+            Ok(())
         }
         Some(_) => Err(StoreError::RowDiffers { key: row.key }),
         None => match row.reverses {
@@ -237,30 +274,32 @@ impl Known {
         cluster: i32,
         row: &LedgerRow,
     ) -> Result<i64, StoreError> {
-        let dimensions = Dimensions::of(row);
-        if let Some(id) = self.sets.get(&dimensions) {
+        let print = self.fingerprints.of(row);
+        let day = last_day(row);
+        if let Some((id, last_day)) = self.sets.get(&print)
+            && *last_day >= day
+        {
             return Ok(*id);
         }
         check_names(row)?;
         const ACT: &str = "write what a row is charged to";
+        let dimensions = Dimensions::of(row);
         let body = serde_json::to_string(&dimensions).map_err(|error| StoreError::failed(ACT, error))?;
         let pod_uid = dimensions.holder.as_ref().map(|holder| holder.uid.as_str());
-        let day = floor(Grain::Day, row.span.start);
         let name = digest(&body);
-        transaction
-            .prepare_cached(
-                "insert or ignore into dimension_set (digest, cluster, pod_uid, last_day, body) values (?1, ?2, ?3, ?4, ?5)",
-            )
-            .and_then(|mut insert| insert.execute(params![name, cluster, pod_uid, day.0, body]))
-            .or_fail(ACT, path)?;
         let id = transaction
-            .prepare_cached("select id from dimension_set where digest = ?1")
-            .and_then(|mut select| select.query_row([name], |row| row.get(0)))
+            .prepare_cached(
+                "insert into dimension_set (digest, cluster, pod_uid, last_day, body) values (?1, ?2, ?3, ?4, ?5)
+                 on conflict (digest) do update set last_day = max(last_day, excluded.last_day) returning id",
+            )
+            .and_then(|mut insert| {
+                insert.query_row(params![name, cluster, pod_uid, day.0, body], |row| row.get(0))
+            })
             .or_fail(ACT, path)?;
         if self.sets.len() >= KNOWN_SETS {
             self.sets.clear();
         }
-        self.sets.insert(dimensions, id);
+        self.sets.insert(print, (id, day));
         Ok(id)
     }
 
@@ -297,6 +336,11 @@ impl Known {
         self.prices.insert(note.clone(), (id, day));
         Ok(id)
     }
+}
+
+/// The last day that a row says something about.
+fn last_day(row: &LedgerRow) -> Moment {
+    floor(Grain::Day, row.span.end.plus(-1))
 }
 
 /// One number that the store remembers.
@@ -336,6 +380,8 @@ pub(super) fn read_state(connection: &Connection, path: &Path) -> Result<State, 
         folded: read("folded")?.unwrap_or(0),
         last: read("last")?.unwrap_or(0),
         longest_ms: read("longest_ms")?.unwrap_or(0),
+        closed: moment("closed", State::EMPTY.closed)?,
+        epoch: read("epoch")?.unwrap_or(0),
     })
 }
 
@@ -348,6 +394,8 @@ pub(super) fn write_state(connection: &Connection, path: &Path, state: &State) -
         ("folded", state.folded),
         ("last", state.last),
         ("longest_ms", state.longest_ms),
+        ("closed", state.closed.0),
+        ("epoch", state.epoch),
     ] {
         set_meta(connection, path, name, value)?;
     }

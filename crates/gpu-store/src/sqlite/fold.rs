@@ -1,15 +1,18 @@
 //! Rows into roll-ups. The sums and the place up to which rows were folded change in one transaction: a row counts once.
 
+use std::collections::HashMap;
 use std::path::Path;
 
-use rusqlite::{Transaction, params};
+use gpu_cost::{Grain, Moment};
+use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::append::Writer;
 use super::failure::Failing;
 use super::rows;
-use crate::codes::part_code;
+use crate::codes::{part_code, part_of};
+use crate::dump::State;
 use crate::error::StoreError;
-use crate::ledger::{Fold, FoldInput, Folded, SetSlice, Slice, Sums, grain_code};
+use crate::ledger::{Fold, FoldFrom, FoldInput, SUM_COLUMNS, SetSlice, Slice, Sums, floor, grain_code};
 use crate::store::Progress;
 
 /// Rows of one step: a few tenths of a second in which nothing else is written.
@@ -24,11 +27,16 @@ impl Writer {
                 is_done: true,
             });
         }
-        let folded = self.transact("fold rows", |transaction, _, state, path| {
-            let (fold, last, count) = gather(transaction, path, state.folded, state.floors.raw)?;
-            let Folded { sets, slices } = fold.finish();
-            write_sets(transaction, path, &sets)?;
-            write_slices(transaction, path, &slices)?;
+        let folded = self.transact("fold rows", |transaction, memory, state, path| {
+            let from = FoldFrom {
+                floor: state.floors.raw,
+                closed: state.closed,
+            };
+            let (last, count) = gather(transaction, path, memory.fold, state.folded, from)?;
+            let folded = memory.fold.finish(from);
+            write_sets(transaction, path, &folded.sets)?;
+            write_slices(transaction, path, &folded.slices)?;
+            close_days(transaction, path, state, folded.closes)?;
             // Nothing further was found: what was dropped in between has been folded before.
             state.folded = last.unwrap_or(state.last);
             Ok(count)
@@ -50,6 +58,7 @@ impl Writer {
                     .or_fail("forget roll-ups", path)?;
             }
             state.folded = 0;
+            state.closed = state.closed.min(state.floors.raw);
             Ok(())
         })
     }
@@ -58,21 +67,21 @@ impl Writer {
 fn gather(
     transaction: &Transaction<'_>,
     path: &Path,
+    fold: &mut Fold,
     folded: i64,
-    from: gpu_cost::Moment,
-) -> Result<(Fold, Option<i64>, u64), StoreError> {
+    from: FoldFrom,
+) -> Result<(Option<i64>, u64), StoreError> {
     const ACT: &str = "read rows to fold";
-    let mut fold = Fold::from(from);
     let mut last = None;
     let mut count = 0;
     let sql = format!(
         "select {} from ledger_row where seq > ?1 order by seq limit {ROWS_AT_ONCE}",
-        rows::COLUMNS
+        rows::MEASURED
     );
     let mut select = transaction.prepare_cached(&sql).or_fail(ACT, path)?;
-    let found = select.query_map([folded], rows::read).or_fail(ACT, path)?;
-    for row in found {
-        let row = row.or_fail(ACT, path)??;
+    let mut found = select.query([folded]).or_fail(ACT, path)?;
+    while let Some(row) = found.next().or_fail(ACT, path)? {
+        let row = rows::read_measured(row).or_fail(ACT, path)??;
         if !fold.knows(row.set) {
             fold.know(row.set, &rows::dimensions(transaction, path, row.set)?);
         }
@@ -80,17 +89,98 @@ fn gather(
             cluster: row.cluster,
             set: row.set,
             part: row.part,
-            span: row.span(),
-            measures: row.measures(),
+            span: row.span,
+            measures: row.measures,
         };
-        fold.add(&input).ok_or(StoreError::Overflow)?;
+        fold.add(&input, from).ok_or(StoreError::Overflow)?;
         last = Some(row.seq);
         count += 1;
         if fold.is_full() {
             break;
         }
     }
-    Ok((fold, last, count))
+    Ok((last, count))
+}
+
+/// Sums the hours of every day before an instant up to the day.
+pub(super) fn close_days(
+    transaction: &Transaction<'_>,
+    path: &Path,
+    state: &mut State,
+    until: Moment,
+) -> Result<(), StoreError> {
+    const ACT: &str = "close a day";
+    while state.closed < until {
+        let next: Option<i64> = transaction
+            .prepare_cached(
+                "select min(bucket) from set_sum where grain = 60 and bucket >= ?1 and bucket < ?2",
+            )
+            .and_then(|mut select| select.query_row([state.closed.0, until.0], |row| row.get(0)))
+            .optional()
+            .or_fail(ACT, path)?
+            .flatten();
+        let Some(next) = next else { break };
+        let day = floor(Grain::Day, Moment(next));
+        close_sets(transaction, path, day)?;
+        close_slices(transaction, path, day)?;
+        state.closed = day.plus(Grain::Day.milliseconds());
+    }
+    state.closed = state.closed.max(until);
+    Ok(())
+}
+
+fn close_sets(transaction: &Transaction<'_>, path: &Path, day: Moment) -> Result<(), StoreError> {
+    const ACT: &str = "close a day";
+    let mut sums: HashMap<(i32, i64, i16), Sums> = HashMap::new();
+    let sql = format!(
+        "select cluster, set_id, part, {} from set_sum where grain = 60 and bucket >= ?1 and bucket < ?2",
+        SUM_COLUMNS.join(", ")
+    );
+    let mut select = transaction.prepare_cached(&sql).or_fail(ACT, path)?;
+    let mut found = select
+        .query([day.0, day.0 + Grain::Day.milliseconds()])
+        .or_fail(ACT, path)?;
+    while let Some(row) = found.next().or_fail(ACT, path)? {
+        let key = (|| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))().or_fail(ACT, path)?;
+        let hour = rows::sums(row, 3).or_fail(ACT, path)?;
+        sums.entry(key)
+            .or_default()
+            .add(&hour)
+            .ok_or(StoreError::Overflow)?;
+    }
+    let mut days = Vec::with_capacity(sums.len());
+    for ((cluster, set, part), sums) in sums {
+        let key = SetSlice {
+            grain: Grain::Day,
+            bucket: day,
+            cluster,
+            set,
+            part: part_of(part)?,
+        };
+        days.push((key, sums));
+    }
+    days.sort_unstable_by_key(|(key, _)| *key);
+    write_sets(transaction, path, &days)
+}
+
+/// In the database, one dimension after the other: there are many, with few values each.
+fn close_slices(transaction: &Transaction<'_>, path: &Path, day: Moment) -> Result<(), StoreError> {
+    let sums: Vec<String> = SUM_COLUMNS
+        .iter()
+        .map(|column| format!("sum({column})"))
+        .collect();
+    let sql = format!(
+        "insert into slice_sum select 1440, dimension, ?1, cluster, value, part, {} from slice_sum
+         where grain = 60 and dimension = ?3 and bucket >= ?1 and bucket < ?2 group by cluster, value, part",
+        sums.join(", ")
+    );
+    let mut insert = transaction.prepare_cached(&sql).or_fail("close a day", path)?;
+    for dimension in crate::ledger::Dimension::codes() {
+        insert
+            .execute(params![day.0, day.0 + Grain::Day.milliseconds(), dimension])
+            .or_fail("close a day", path)?;
+    }
+    Ok(())
 }
 
 /// What both upserts do with sums that are there already.
@@ -111,9 +201,6 @@ pub(super) fn write_sets(
          on conflict (grain, bucket, cluster, set_id, part) {ADD}"
     );
     let mut insert = transaction.prepare_cached(&sql).or_fail(ACT, path)?;
-    let mut touch = transaction
-        .prepare_cached("update dimension_set set last_day = ?2 where id = ?1 and last_day < ?2")
-        .or_fail(ACT, path)?;
     for (key, sums) in sums {
         let [a, b, c, d, e, f, g, h, i, j] = sums.to_array();
         let part = part_code(key.part);
@@ -136,9 +223,6 @@ pub(super) fn write_sets(
                 j
             ])
             .or_fail(ACT, path)?;
-        if key.grain == gpu_cost::Grain::Day {
-            touch.execute(params![key.set, key.bucket.0]).or_fail(ACT, path)?;
-        }
     }
     Ok(())
 }

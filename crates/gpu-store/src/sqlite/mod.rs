@@ -29,6 +29,7 @@ pub use files::{backup, restore};
 
 use crate::dump::{Line, LineReceiver, Target};
 use crate::error::StoreError;
+use crate::ledger::Catalog;
 use crate::query::{CostAnswer, CostQuery, RowPage, RowQuery};
 use crate::record::{RecordPage, RecordQuery};
 use crate::retention::Retention;
@@ -36,6 +37,7 @@ use crate::store::{Answer, Appended, Batch, Facts, Progress, Store, Totals};
 use append::Writer;
 use failure::Failing;
 use lock::Lock;
+use read::Reader;
 use threads::Worker;
 
 /// Another connection of this process holds the file for milliseconds; this is for a disk that stands still for a while.
@@ -58,7 +60,7 @@ pub struct SqliteOptions {
 pub struct SqliteStore {
     path: PathBuf,
     writer: Worker<Writer>,
-    reader: Worker<Connection>,
+    reader: Worker<Reader>,
 }
 
 impl SqliteStore {
@@ -84,7 +86,13 @@ impl SqliteStore {
         Ok(Self {
             path: path.to_owned(),
             writer: Worker::start("store-writer", writer)?,
-            reader: Worker::start("store-reader", reader)?,
+            reader: Worker::start(
+                "store-reader",
+                Reader {
+                    connection: reader,
+                    catalog: Catalog::default(),
+                },
+            )?,
         })
     }
 
@@ -116,20 +124,19 @@ impl Store for SqliteStore {
 
     fn cost(&self, query: CostQuery) -> Answer<'_, CostAnswer> {
         let path = self.path.clone();
-        self.reader
-            .ask(move |connection| read::cost(connection, &path, &query))
+        self.reader.ask(move |reader| read::cost(reader, &path, &query))
     }
 
     fn rows(&self, query: RowQuery) -> Answer<'_, RowPage> {
         let path = self.path.clone();
         self.reader
-            .ask(move |connection| rows::page(connection, &path, &query))
+            .ask(move |reader| rows::page(&mut reader.connection, &path, &query))
     }
 
     fn records(&self, query: RecordQuery) -> Answer<'_, RecordPage> {
         let path = self.path.clone();
         self.reader
-            .ask(move |connection| records::page(connection, &path, &query))
+            .ask(move |reader| records::page(&mut reader.connection, &path, &query))
     }
 
     fn roll_up(&self) -> Answer<'_, Progress> {
@@ -146,12 +153,14 @@ impl Store for SqliteStore {
 
     fn facts(&self) -> Answer<'_, Facts> {
         let path = self.path.clone();
-        self.reader.ask(move |connection| read::facts(connection, &path))
+        self.reader
+            .ask(move |reader| read::facts(&mut reader.connection, &path))
     }
 
     fn totals(&self) -> Answer<'_, Totals> {
         let path = self.path.clone();
-        self.reader.ask(move |connection| read::totals(connection, &path))
+        self.reader
+            .ask(move |reader| read::totals(&mut reader.connection, &path))
     }
 
     fn dump(&self) -> Answer<'_, LineReceiver> {

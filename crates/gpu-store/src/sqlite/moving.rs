@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use gpu_cost::{Moment, PriceNote};
+use gpu_cost::{Grain, Moment, PriceNote};
 use gpu_model::ClusterId;
 use rusqlite::{Connection, Row, Transaction, params};
 use tokio::sync::mpsc;
@@ -13,7 +13,7 @@ use super::{READER_CACHE_KIB, connect, fold, records, rows};
 use crate::codes::{part_of, unknown};
 use crate::dump::{Line, LineReceiver, LineSender, State, Target};
 use crate::error::StoreError;
-use crate::ledger::{Dimensions, SetSlice, Slice, Sums, grain_of_code};
+use crate::ledger::{Dimensions, SetSlice, Slice, grain_of_code};
 use crate::record::RecordKind;
 use crate::stored::digest;
 
@@ -114,18 +114,10 @@ fn parsed<T: serde::de::DeserializeOwned>(body: &str) -> Result<T, StoreError> {
     serde_json::from_str(body).map_err(|error| StoreError::failed(ACT, error))
 }
 
-fn sums(row: &Row<'_>, first: usize) -> rusqlite::Result<Sums> {
-    let mut sums = [0; 10];
-    for (column, sum) in (first..).zip(&mut sums) {
-        *sum = row.get(column)?;
-    }
-    Ok(Sums::from_array(sums))
-}
-
 fn set_sum(row: &Row<'_>) -> rusqlite::Result<Result<Line, StoreError>> {
     let (grain, part): (i16, i16) = (row.get(0)?, row.get(4)?);
     let (bucket, cluster, set) = (Moment(row.get(1)?), row.get(2)?, row.get(3)?);
-    let sums = sums(row, 5)?;
+    let sums = rows::sums(row, 5)?;
     Ok((|| {
         Ok(Line::SetSum {
             grain: grain_of_code(grain).ok_or_else(|| unknown("grain", grain))?,
@@ -141,7 +133,7 @@ fn set_sum(row: &Row<'_>) -> rusqlite::Result<Result<Line, StoreError>> {
 fn slice_sum(row: &Row<'_>) -> rusqlite::Result<Result<Line, StoreError>> {
     let (grain, part): (i16, i16) = (row.get(0)?, row.get(5)?);
     let (dimension, bucket, cluster, value) = (row.get(1)?, Moment(row.get(2)?), row.get(3)?, row.get(4)?);
-    let sums = sums(row, 6)?;
+    let sums = rows::sums(row, 6)?;
     Ok((|| {
         Ok(Line::SliceSum {
             grain: grain_of_code(grain).ok_or_else(|| unknown("grain", grain))?,
@@ -180,25 +172,31 @@ impl Writer {
                         .or_fail("prepare the store for a restore", path)?;
                 }
                 set_meta(transaction, path, "is_loading", 1)?;
-                *state = State::EMPTY;
+                *state = State {
+                    epoch: state.epoch + 1,
+                    ..State::EMPTY
+                };
                 Ok(())
             },
         )
     }
 
     pub(super) fn load(&mut self, lines: &[Line]) -> Result<(), StoreError> {
-        self.transact("restore lines", |transaction, known, state, path| {
+        self.transact("restore lines", |transaction, memory, state, path| {
             let mut insert = rows::Insert::prepare(transaction, path)?;
             for line in lines {
                 match line {
-                    Line::State(found) => *state = *found,
+                    Line::State(found) => {
+                        let epoch = state.epoch;
+                        *state = State { epoch, ..*found };
+                    }
                     Line::Row(row) => {
                         if !insert.run(row, path)? {
                             return Err(StoreError::RowDiffers { key: row.key });
                         }
                     }
                     Line::Record(record) => {
-                        let cluster = known.cluster(transaction, path, &record.cluster)?;
+                        let cluster = memory.known.cluster(transaction, path, &record.cluster)?;
                         records::put(transaction, path, cluster, record)?;
                     }
                     other => load_shared(transaction, path, other)?,
@@ -209,11 +207,23 @@ impl Writer {
     }
 
     pub(super) fn end_load(&mut self) -> Result<(), StoreError> {
+        const ACT: &str = "finish the restore";
         self.forget_known();
-        self.connection
-            .execute("delete from meta where name = 'is_loading'", [])
-            .or_fail("finish the restore", &self.path)?;
-        Ok(())
+        self.transact(ACT, |transaction, _, state, path| {
+            // A dump of an older program has sums of every day, and does not say so.
+            let last: Option<i64> = transaction
+                .query_row("select max(bucket) from set_sum where grain = 1440", [], |row| {
+                    row.get(0)
+                })
+                .or_fail(ACT, path)?;
+            if let Some(last) = last {
+                state.closed = state.closed.max(Moment(last).plus(Grain::Day.milliseconds()));
+            }
+            transaction
+                .execute("delete from meta where name = 'is_loading'", [])
+                .or_fail(ACT, path)?;
+            Ok(())
+        })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Costs, facts and totals, each read in one transaction so that roll-ups and rows are of the same instant.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use gpu_cost::{Grain, Moment, Part, Span};
@@ -12,8 +12,11 @@ use super::{rows, schema};
 use crate::codes::part_of;
 use crate::dump::State;
 use crate::error::StoreError;
-use crate::gather::{BySet, Gather, Plan, Way, add_row, add_sums, without_label};
-use crate::ledger::{Dimension, LABEL_SEPARATOR, Segment, Sums, grain_code};
+use crate::gather::{
+    BySet, Gather, MOST_LOOKUPS, Narrow, Plan, Way, add_row, add_sums, distinct, lookups, sum_up,
+    without_label,
+};
+use crate::ledger::{Catalog, Dimension, LABEL_SEPARATOR, SUM_COLUMNS, Segment, Sums, floor, grain_code};
 use crate::query::{CostAnswer, CostQuery};
 use crate::record::RecordKind;
 use crate::store::{Facts, Totals};
@@ -22,14 +25,17 @@ const ACT: &str = "read costs";
 const SUMS: &str = "sum(held_ms), sum(used_ms), sum(unmeasured_ms), sum(unpriced_ms), sum(list), sum(allocated), \
      sum(used), sum(unused), sum(unmeasured), sum(estimated)";
 
-pub(super) fn cost(
-    connection: &mut Connection,
-    path: &Path,
-    query: &CostQuery,
-) -> Result<CostAnswer, StoreError> {
-    let transaction = connection.transaction().or_fail(ACT, path)?;
+/// Reads, and remembers the sets that it has met.
+#[derive(Debug)]
+pub(super) struct Reader {
+    pub(super) connection: Connection,
+    pub(super) catalog: Catalog,
+}
+
+pub(super) fn cost(reader: &mut Reader, path: &Path, query: &CostQuery) -> Result<CostAnswer, StoreError> {
+    let transaction = reader.connection.transaction().or_fail(ACT, path)?;
     let state = read_state(&transaction, path)?;
-    let plan = Plan::of(query, &state.floors)?;
+    let plan = Plan::of(query, &state)?;
     let reading = Reading {
         transaction: &transaction,
         path,
@@ -39,26 +45,35 @@ pub(super) fn cost(
     };
     let mut gather = Gather::new(query);
     let mut by_set = BySet::new();
+    let wanted = match plan.way {
+        Way::Sets => reading.wanted()?,
+        Way::Slices(_) => None,
+    };
     for segment in &plan.segments {
         match (segment.grain, &plan.way) {
             (None, _) => reading.rows(segment.span, &mut by_set)?,
             (Some(grain), Way::Slices(dimension)) => {
                 reading.slices(grain, segment, dimension, &mut gather)?;
             }
-            (Some(grain), Way::Sets) => reading.sets(grain, segment.span, &mut by_set)?,
+            (Some(grain), Way::Sets) => {
+                let few = wanted
+                    .as_ref()
+                    .filter(|sets| lookups(sets.len(), grain, segment.span) <= MOST_LOOKUPS);
+                match few {
+                    Some(sets) => reading.some_sets(sets, grain, segment.span, &mut by_set)?,
+                    None => reading.sets(grain, segment.span, &mut by_set)?,
+                }
+            }
         }
     }
     reading.unfolded(&mut by_set)?;
-    let mut last = None;
-    for ((set, at, part), sums) in &by_set {
-        // Sums come in the order of their sets, so each set is read once.
-        let dimensions = match last.take() {
-            Some((id, dimensions)) if id == *set => dimensions,
-            _ => rows::dimensions(&transaction, path, *set)?,
-        };
-        gather.add_set(&dimensions, *at, *part, sums)?;
-        last = Some((*set, dimensions));
+    let ids = distinct(by_set.keys().map(|(set, _, _)| *set));
+    let (mut sets, missing) = reader.catalog.find(state.epoch, ids.into_iter());
+    for id in missing {
+        let dimensions = rows::dimensions(&transaction, path, id)?;
+        sets.insert(id, reader.catalog.learn(state.epoch, id, &dimensions));
     }
+    gather.add_sets(&by_set, &sets)?;
     Ok(gather.finish(&plan))
 }
 
@@ -95,33 +110,76 @@ impl Reading<'_> {
         span: Span,
         into: &mut BySet,
     ) -> Result<(), StoreError> {
-        let sql = format!("select {} from ledger_row where {condition}", rows::COLUMNS);
+        let sql = format!("select {} from ledger_row where {condition}", rows::MEASURED);
         let mut select = self.transaction.prepare_cached(&sql).or_fail(ACT, self.path)?;
         let mut found = select
             .query(rusqlite::params_from_iter(values))
             .or_fail(ACT, self.path)?;
         while let Some(row) = found.next().or_fail(ACT, self.path)? {
-            let row = rows::read(row).or_fail(ACT, self.path)??;
-            let measures = row.measures();
-            add_row(
-                into,
-                row.set,
-                row.part,
-                &measures,
-                row.span(),
-                span,
-                self.plan.step,
-            )?;
+            let row = rows::read_measured(row).or_fail(ACT, self.path)??;
+            add_row(into, &row, span, self.plan.step)?;
+        }
+        Ok(())
+    }
+
+    /// The sets that pass a filter with an index.
+    fn wanted(&self) -> Result<Option<Vec<(i64, i32)>>, StoreError> {
+        let (column, names) = match Narrow::of(self.query) {
+            None => return Ok(None),
+            Some(Narrow::PodUids(names)) => ("pod_uid", names),
+            Some(Narrow::Namespaces(names)) => ("json_extract(body, '$.holder.namespace')", names),
+        };
+        let sql = format!("select id, cluster from dimension_set where {column} = ?1 and last_day >= ?2");
+        let mut select = self.transaction.prepare_cached(&sql).or_fail(ACT, self.path)?;
+        let since = floor(Grain::Day, self.query.window.start).0;
+        let mut sets = BTreeSet::new();
+        for name in names {
+            let found = select
+                .query_map(rusqlite::params![name, since], |row| {
+                    Ok((row.get(0)?, row.get(1)?))
+                })
+                .or_fail(ACT, self.path)?;
+            for set in found {
+                sets.insert(set.or_fail(ACT, self.path)?);
+            }
+        }
+        Ok(Some(sets.into_iter().collect()))
+    }
+
+    /// Looks a few sets up, each in each bucket.
+    fn some_sets(
+        &self,
+        sets: &[(i64, i32)],
+        grain: Grain,
+        span: Span,
+        into: &mut BySet,
+    ) -> Result<(), StoreError> {
+        let sql = format!(
+            "select part, {}, {} from set_sum where grain = ?1 and bucket = ?2 and cluster = ?3 and set_id = ?4",
+            self.step(),
+            SUM_COLUMNS.join(", ")
+        );
+        let mut select = self.transaction.prepare_cached(&sql).or_fail(ACT, self.path)?;
+        for bucket in grain.buckets(span) {
+            for (set, cluster) in sets {
+                let values = rusqlite::params![grain_code(grain), bucket.start.0, cluster, set];
+                let mut found = select.query(values).or_fail(ACT, self.path)?;
+                while let Some(row) = found.next().or_fail(ACT, self.path)? {
+                    let (part, at, sums) = self.read(row, 0)?;
+                    add_sums(into, (*set, at, part), &sums)?;
+                }
+            }
         }
         Ok(())
     }
 
     fn sets(&self, grain: Grain, span: Span, into: &mut BySet) -> Result<(), StoreError> {
         let (cluster, mut values) = self.of_cluster();
+        // Not grouped here: adding up as they come is quicker than sorting them first.
         let sql = format!(
-            "select set_id, part, {}, {SUMS} from set_sum
-             where grain = ? and bucket >= ? and bucket < ?{cluster} group by 1, 2, 3",
-            self.step()
+            "select set_id, part, {}, {} from set_sum where grain = ? and bucket >= ? and bucket < ?{cluster}",
+            self.step(),
+            SUM_COLUMNS.join(", ")
         );
         let mut all: Vec<Box<dyn ToSql>> = vec![
             Box::new(grain_code(grain)),
@@ -165,14 +223,14 @@ impl Reading<'_> {
             dimension.code(),
             Some(&prefix),
             |value, at, part, sums| {
-                sum(&mut labelled, at, part, sums)?;
+                sum_up(&mut labelled, at, part, sums)?;
                 gather.add_slice(value, at, part, sums)
             },
         )?;
         let mut all = BTreeMap::new();
         let cluster = Dimension::Cluster.code();
         self.each_slice(grain, segment.span, cluster, None, |_, at, part, sums| {
-            sum(&mut all, at, part, sums)
+            sum_up(&mut all, at, part, sums)
         })?;
         for (at, part, sums) in without_label(&all, &labelled)? {
             gather.add_slice("", at, part, &sums)?;
@@ -225,14 +283,10 @@ impl Reading<'_> {
 
     /// Part, bucket and sums, from a column on.
     fn read(&self, row: &Row<'_>, first: usize) -> Result<(Part, Option<Moment>, Sums), StoreError> {
-        let number = |column: usize| row.get::<_, i64>(column).or_fail(ACT, self.path);
         let part = part_of(row.get(first).or_fail(ACT, self.path)?)?;
         let at: Option<i64> = row.get(first + 1).or_fail(ACT, self.path)?;
-        let mut sums = [0; 10];
-        for (column, sum) in (first + 2..).zip(&mut sums) {
-            *sum = number(column)?;
-        }
-        Ok((part, at.map(Moment), Sums::from_array(sums)))
+        let sums = rows::sums(row, first + 2).or_fail(ACT, self.path)?;
+        Ok((part, at.map(Moment), sums))
     }
 
     /// The bucket of the answer as SQL.
@@ -260,16 +314,6 @@ fn after_prefix(prefix: &str) -> String {
     text.pop();
     text.push('\u{20}');
     text
-}
-
-fn sum(
-    into: &mut BTreeMap<(Option<Moment>, Part), Sums>,
-    at: Option<Moment>,
-    part: Part,
-    sums: &Sums,
-) -> Result<(), StoreError> {
-    let line = into.entry((at, part)).or_default();
-    line.add(sums).ok_or(StoreError::Overflow)
 }
 
 pub(super) fn facts(connection: &mut Connection, path: &Path) -> Result<Facts, StoreError> {
@@ -305,7 +349,7 @@ pub(super) fn totals(connection: &mut Connection, path: &Path) -> Result<Totals,
          coalesce(sum(allocated), 0), coalesce(sum(used), 0), coalesce(sum(unused), 0), coalesce(sum(unmeasured), 0),
          coalesce(sum(case when is_estimate then allocated else 0 end), 0) from ledger_row",
     )?;
-    let sums: Vec<String> = crate::ledger::SUM_COLUMNS
+    let sums: Vec<String> = SUM_COLUMNS
         .iter()
         .map(|column| format!("coalesce(sum({column}), 0)"))
         .collect();
@@ -333,9 +377,5 @@ pub(super) fn totals(connection: &mut Connection, path: &Path) -> Result<Totals,
 }
 
 fn counted(row: &Row<'_>) -> rusqlite::Result<(u64, Sums)> {
-    let mut sums = [0; 10];
-    for (column, sum) in (1..).zip(&mut sums) {
-        *sum = row.get(column)?;
-    }
-    Ok((row.get::<_, i64>(0)?.unsigned_abs(), Sums::from_array(sums)))
+    Ok((row.get::<_, i64>(0)?.unsigned_abs(), rows::sums(row, 1)?))
 }

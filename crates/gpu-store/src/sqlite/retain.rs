@@ -5,8 +5,9 @@ use rusqlite::{Transaction, params};
 
 use super::append::Writer;
 use super::failure::Failing;
+use super::fold;
 use crate::error::StoreError;
-use crate::ledger::grain_code;
+use crate::ledger::{Dimension, grain_code};
 use crate::record::RecordKind;
 use crate::retention::{Floors, Retention};
 use crate::store::Progress;
@@ -15,6 +16,9 @@ use crate::store::Progress;
 const ROWS_AT_ONCE: i64 = 10_000;
 /// Pages given back to the file system in a step.
 const PAGES_AT_ONCE: i64 = 2_000;
+
+const OLD_SETS: &str =
+    "delete from dimension_set where id in (select id from dimension_set where last_day < ?1 limit ?2)";
 
 impl Writer {
     pub(super) fn retain(&mut self, retention: Retention, now: Moment) -> Result<Progress, StoreError> {
@@ -27,11 +31,16 @@ impl Writer {
         let dropped = self.transact("drop old rows", |transaction, _, state, path| {
             // Floors rise before anything is dropped: no answer may rest on half of a bucket.
             state.floors = state.floors.raised_to(retention.floors(now));
+            // Days whose rows go are never folded again; their hours make them up while they are there.
+            fold::close_days(transaction, path, state, state.floors.raw)?;
             let mut dropped = 0;
             for (sql, bound) in deletions(&retention, &state.floors, now) {
                 dropped += delete(transaction, path, &sql, bound)?;
             }
-            Ok(dropped)
+            // The number of a set that was dropped may be given to another.
+            let sets = delete(transaction, path, OLD_SETS, state.floors.day)?;
+            state.epoch += i64::from(sets > 0);
+            Ok(dropped + sets)
         })?;
         if dropped > 0 {
             self.forget_known();
@@ -83,8 +92,7 @@ fn deletions(retention: &Retention, floors: &Floors, now: Moment) -> Vec<(String
             floor,
         ));
         // Dimension by dimension, so that the oldest of each are found by the key and not by reading everything.
-        let dimensions = (0..=22).chain([100]);
-        for dimension in dimensions {
+        for dimension in Dimension::codes() {
             all.push((
                 format!(
                     "delete from slice_sum where (grain, dimension, bucket, cluster, value, part) in
@@ -103,21 +111,30 @@ fn deletions(retention: &Retention, floors: &Floors, now: Moment) -> Vec<(String
         )
     };
     all.extend([
-        (record("at_ms < ?1", RecordKind::Decision), days(retention.decision_days)),
-        (record("at_ms < ?1", RecordKind::Usage), days(retention.usage_days)),
-        (record("is_open = 0 and at_ms < ?1", RecordKind::Intent), days(retention.decision_days)),
-        (record("is_open = 0 and at_ms < ?1", RecordKind::Opening), floors.raw),
+        (
+            record("at_ms < ?1", RecordKind::Decision),
+            days(retention.decision_days),
+        ),
+        (
+            record("at_ms < ?1", RecordKind::Usage),
+            days(retention.usage_days),
+        ),
+        (
+            record("is_open = 0 and at_ms < ?1", RecordKind::Intent),
+            days(retention.decision_days),
+        ),
+        (
+            record("is_open = 0 and at_ms < ?1", RecordKind::Opening),
+            floors.raw,
+        ),
         (record("until_ms < ?1", RecordKind::Refusal), now),
         (record("until_ms < ?1", RecordKind::Price), floors.day),
         (record("until_ms < ?1", RecordKind::Memory), now),
         (record("at_ms < ?1", RecordKind::Saving), floors.day),
         (
-            "delete from dimension_set where id in (select id from dimension_set where last_day < ?1 limit ?2)".to_owned(),
-            floors.day,
-        ),
-        (
             // A row may start on the day before the floor and end after it.
-            "delete from price_note where id in (select id from price_note where last_day < ?1 limit ?2)".to_owned(),
+            "delete from price_note where id in (select id from price_note where last_day < ?1 limit ?2)"
+                .to_owned(),
             floors.raw.plus(-Grain::Day.milliseconds()),
         ),
     ]);

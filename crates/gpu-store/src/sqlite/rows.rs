@@ -4,16 +4,18 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use gpu_cost::{GpuTime, Moment, PriceNote, RowKey};
+use gpu_cost::{GpuTime, Moment, PriceNote, RowKey, Span};
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, ToSql, params};
 
 use super::append::read_state;
 use super::failure::Failing;
 use crate::codes::{basis_code, basis_of, part_code, part_of, phase_code, phase_of};
+use crate::dump::State;
 use crate::error::StoreError;
-use crate::ledger::Dimensions;
+use crate::ledger::{Dimensions, Measures, Sums};
 use crate::query::{MOST_ROWS, RowPage, RowQuery};
-use crate::stored::StoredRow;
+pub(super) use crate::stored::MEASURED;
+use crate::stored::{MeasuredRow, StoredRow};
 
 pub(super) const COLUMNS: &str = "seq, cluster, set_id, price, start_ms, end_ms, row_key, reverses, revision, part, phase, basis, \
      is_estimate, held_ms, used_ms, unmeasured_ms, list, allocated, used, unused, unmeasured";
@@ -110,6 +112,44 @@ pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Result<StoredRow, StoreErr
     Ok(Ok(stored))
 }
 
+/// A row of [`MEASURED`], before its code is looked up.
+pub(super) fn read_measured(row: &Row<'_>) -> rusqlite::Result<Result<MeasuredRow, StoreError>> {
+    let measures = Measures {
+        time: GpuTime {
+            held_ms: row.get(7)?,
+            used_ms: row.get(8)?,
+            unmeasured_ms: row.get(9)?,
+        },
+        amounts: StoredRow::amounts_of([
+            row.get(10)?,
+            row.get(11)?,
+            row.get(12)?,
+            row.get(13)?,
+            row.get(14)?,
+        ]),
+        is_estimate: row.get(6)?,
+    };
+    let (seq, cluster, set) = (row.get(0)?, row.get(1)?, row.get(2)?);
+    let span = Span::new(Moment(row.get(4)?), Moment(row.get(5)?));
+    Ok(part_of(row.get(3)?).map(|part| MeasuredRow {
+        seq,
+        cluster,
+        set,
+        part,
+        span,
+        measures,
+    }))
+}
+
+/// The ten sums, from a column on.
+pub(super) fn sums(row: &Row<'_>, first: usize) -> rusqlite::Result<Sums> {
+    let mut sums = [0; 10];
+    for (column, sum) in (first..).zip(&mut sums) {
+        *sum = row.get(column)?;
+    }
+    Ok(Sums::from_array(sums))
+}
+
 pub(super) fn find(
     connection: &Connection,
     path: &Path,
@@ -136,12 +176,19 @@ pub(super) fn page(
     let limit = query.limit.clamp(1, MOST_ROWS);
     let mut conditions = vec!["seq > ?"];
     let mut values: Vec<Box<dyn ToSql>> = vec![Box::new(query.after.unwrap_or(0))];
+    let mut table = "ledger_row";
     if let Some(cluster) = &query.cluster {
         conditions.push("cluster = (select id from cluster where name = ?)");
         values.push(Box::new(cluster.as_str().to_owned()));
     }
     if let Some(uid) = &query.pod_uid {
+        // Hour by hour, each with a look into the index. The table of hours is the outer loop: the planner must not turn it round.
+        let (first, last) = hours(&transaction, path, query, &state)?;
+        table = "(with recursive hour (h) as (select ? union all select h + 1 from hour where h < ?) select h from hour)
+                 cross join ledger_row on start_ms / 3600000 = h";
         conditions.push("set_id in (select id from dimension_set where pod_uid = ?)");
+        values.insert(0, Box::new(last));
+        values.insert(0, Box::new(first));
         values.push(Box::new(uid.clone()));
     }
     if let Some(window) = query.window {
@@ -151,7 +198,7 @@ pub(super) fn page(
             .extend([earliest, window.end.0, window.start.0].map(|value| Box::new(value) as Box<dyn ToSql>));
     }
     let sql = format!(
-        "select {COLUMNS} from ledger_row where {} order by seq limit {}",
+        "select {COLUMNS} from {table} where {} order by seq limit {}",
         conditions.join(" and "),
         limit + 1
     );
@@ -173,6 +220,30 @@ pub(super) fn page(
         rows.push(row.row(&dimensions, &price));
     }
     Ok(RowPage { rows, next })
+}
+
+/// The hours in which rows of the question can start, as the index counts them.
+fn hours(
+    transaction: &Connection,
+    path: &Path,
+    query: &RowQuery,
+    state: &State,
+) -> Result<(i64, i64), StoreError> {
+    let edge = |sql: &str| -> Result<i64, StoreError> {
+        let found: Option<i64> = transaction
+            .prepare_cached(sql)
+            .and_then(|mut select| select.query_row([], |row| row.get(0)))
+            .or_fail("read rows", path)?;
+        Ok(found.unwrap_or(0))
+    };
+    let mut first = edge("select min(start_ms) from ledger_row")?;
+    let mut last = edge("select max(start_ms) from ledger_row")?;
+    if let Some(window) = query.window {
+        first = first.max(window.start.0.saturating_sub(state.longest_ms));
+        last = last.min(window.end.0);
+    }
+    let hour = gpu_cost::Grain::Hour.milliseconds();
+    Ok((first.div_euclid(hour), last.div_euclid(hour)))
 }
 
 /// What the rows of a page have in common, read once.

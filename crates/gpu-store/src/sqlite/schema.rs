@@ -14,7 +14,7 @@ const APPLICATION_ID: i64 = 0x4750_5553;
 const ALWAYS_CHECKED_BYTES: u64 = 256 * 1024 * 1024;
 
 /// The steps, in order. A step that was released is never changed.
-const MIGRATIONS: &[&str] = &[V1, V2];
+const MIGRATIONS: &[&str] = &[V1, V2, V3];
 
 const V1: &str = "
 create table meta (name text primary key, value integer not null) strict, without rowid;
@@ -64,6 +64,20 @@ create index record_subject on record (kind, subject, at_ms);
 /// Open records are found without reading those that were closed.
 const V2: &str = "
 create index record_open on record (kind, at_ms) where is_open = 1;
+";
+
+/// Rows of a pod are found hour by hour: rows of one instant lie side by side in this index, where an index by pod would touch a page
+/// for each row. Sets of a namespace are found without reading all sets. Days are closed from their hours; those of older
+/// programs all are. The last day of a set is noted when rows are written, no longer when they are folded.
+const V3: &str = "
+update dimension_set as d set last_day = n.day
+    from (select set_id, max((end_ms - 1) / 86400000 * 86400000) as day from ledger_row
+          where seq > coalesce((select value from meta where name = 'folded'), 0) group by set_id) as n
+    where d.id = n.set_id and d.last_day < n.day;
+drop index ledger_row_set;
+create index ledger_row_hour on ledger_row (start_ms / 3600000, set_id);
+create index dimension_set_namespace on dimension_set (json_extract(body, '$.holder.namespace'));
+insert into meta select 'closed', max(bucket) + 86400000 from set_sum where grain = 1440 having max(bucket) is not null;
 ";
 
 /// The version that this program writes.

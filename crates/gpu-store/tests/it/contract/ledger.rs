@@ -117,9 +117,20 @@ pub(crate) async fn a_reversal_undoes_one_row_once(address: StoreAddress) {
     }
     let error = write(&*store, vec![row.reversed(2)]).await.unwrap_err();
     assert!(matches!(error, StoreError::ReversedTwice { .. }), "{error}");
+    // A batch is one fact, in whatever order it tells it.
+    let other = pod_row(2, span(0, HOUR));
+    let error = write(&*store, vec![other.reversed(1), other.reversed(2), other.clone()])
+        .await
+        .unwrap_err();
+    assert!(matches!(error, StoreError::ReversedTwice { .. }), "{error}");
+    for _ in 0..2 {
+        write(&*store, vec![other.reversed(1), other.clone()])
+            .await
+            .unwrap();
+    }
     fold(&*store).await;
     let totals = store.totals().await.unwrap();
-    assert_eq!(totals.rows, 3);
+    assert_eq!(totals.rows, 5);
     assert_eq!(totals.row_sums.allocated, corrected.amounts.unwrap().allocated.0);
 }
 
