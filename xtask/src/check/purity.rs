@@ -32,6 +32,17 @@ const NOT_IN_CORE: &[&str] = &[
 ];
 /// The control plane never loads a driver.
 const DRIVERS: &[&str] = &["libloading", "nvml-wrapper", "nvml-wrapper-sys"];
+/// Objects in, values out: it knows Kubernetes and talks to nobody.
+const NOT_IN_KINDS: &[&str] = &[
+    "hyper",
+    "kube-client",
+    "mio",
+    "rusqlite",
+    "rustls",
+    "tokio",
+    "tokio-postgres",
+    "tracing",
+];
 /// The exporter is privileged and must stay small enough to audit.
 const NOT_IN_EXPORTER: &[&str] = &[
     "aws-config",
@@ -60,6 +71,7 @@ const RULES: &[(&str, &[&str])] = &[
     ("gpu-cost", NOT_IN_CORE),
     ("gpu-sim", NOT_IN_CORE),
     ("gpu-exposition", NOT_IN_CORE),
+    ("gpu-k8s", NOT_IN_KINDS),
     ("gpu-autoscaler", DRIVERS),
     ("gpu-exporter", NOT_IN_EXPORTER),
     ("gpu-node-agent", NOT_IN_NODE_AGENT),
