@@ -1,6 +1,7 @@
 //! What is known of every machine, gathered from events. The state is a join of facts: it depends on the set of events, not
 //! on their order or number, which is what makes a restart harmless.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -41,6 +42,7 @@ pub(crate) struct MachineBook {
     pub(crate) machine: Option<(Moment, Arc<Machine>)>,
     pub(crate) ready: Option<Moment>,
     pub(crate) draining: Option<Moment>,
+    pub(crate) cordoned: Vec<Span>,
     pub(crate) gone: Option<End>,
     pub(crate) gpus: BTreeMap<GpuUuid, GpuBook>,
     pub(crate) claims: BTreeMap<ClaimId, ClaimBook>,
@@ -108,7 +110,10 @@ impl Books {
 
     /// Takes note of an event. Taking it twice changes nothing, and so does taking two in the other order.
     pub fn record(&mut self, event: &Event) -> Result<(), RecordError> {
-        if let Event::GpuWithheld { span, .. } | Event::Used { span, .. } | Event::Blind { span, .. } = event
+        if let Event::GpuWithheld { span, .. }
+        | Event::Used { span, .. }
+        | Event::Cordoned { span, .. }
+        | Event::Blind { span, .. } = event
             && span.is_empty()
         {
             return Err(RecordError::Backwards);
@@ -126,6 +131,23 @@ impl Books {
         }
     }
 
+    /// The GPUs of a machine that were there and that nobody held over a span, in the order of their ids.
+    pub fn free_gpus(&self, machine: &MachineId, span: Span) -> Vec<GpuUuid> {
+        let Some(book) = self.machines.get(machine) else {
+            return Vec::new();
+        };
+        let mut free: Vec<GpuUuid> = book.gpus.keys().cloned().collect();
+        for (id, claim) in &book.claims {
+            let Some((bound, _)) = &claim.bound else { continue };
+            let ended = book.pods.get(&id.pod).and_then(|pod| pod.ended);
+            let held = Span::new(*bound, ended.map_or(Moment(i64::MAX), |end| end.at));
+            if !held.overlap(span).is_empty() {
+                free.retain(|gpu| *gpu != id.gpu);
+            }
+        }
+        free
+    }
+
     /// How many machines are known.
     pub fn machine_count(&self) -> usize {
         self.machines.len()
@@ -135,7 +157,7 @@ impl Books {
 impl MachineBook {
     fn record(&mut self, event: &Event) -> Result<(), RecordError> {
         match event {
-            Event::Launched { machine, at } => keep_first(&mut self.machine, (*at, machine.clone())),
+            Event::Launched { machine, at } => self.launch(*at, machine),
             Event::Ready { at, .. } => keep_first(&mut self.ready, *at),
             Event::Draining { at, .. } => keep_first(&mut self.draining, *at),
             Event::Gone { end, .. } => keep_best(&mut self.gone, *end),
@@ -150,6 +172,7 @@ impl MachineBook {
                     MOST_SPANS,
                 );
             }
+            Event::Cordoned { span, .. } => return insert(&mut self.cordoned, *span, MOST_SPANS),
             Event::Blind { span, .. } => return insert(&mut self.blind, *span, MOST_SPANS),
             Event::Bound { claim, at, .. } => {
                 let id = ClaimId {
@@ -185,6 +208,16 @@ impl MachineBook {
         Ok(())
     }
 
+    /// The earliest launch holds; of two told with the same instant the one that knows more of the machine, as the model of
+    /// GPUs that showed up after it.
+    fn launch(&mut self, at: Moment, machine: &Arc<Machine>) {
+        let rank = |at: Moment, machine: &Arc<Machine>| (at, Reverse(machine.known()), machine.clone());
+        let is_better = |(old_at, old): &(Moment, Arc<Machine>)| rank(at, machine) < rank(*old_at, old);
+        if self.machine.as_ref().is_none_or(is_better) {
+            self.machine = Some((at, machine.clone()));
+        }
+    }
+
     fn claim(&mut self, id: ClaimId) -> Result<&mut ClaimBook, RecordError> {
         if self.claims.len() >= MOST_CLAIMS && !self.claims.contains_key(&id) {
             return Err(RecordError::Full);
@@ -201,6 +234,7 @@ impl MachineBook {
             claim.used.retain(|piece| piece.end() > at);
         }
         self.blind.retain(|span| span.end > at);
+        self.cordoned.retain(|span| span.end > at);
         for gpu in self.gpus.values_mut() {
             gpu.withheld.retain(|span| span.end > at);
         }

@@ -29,6 +29,8 @@ pub enum Event {
     },
     /// The node was told to end: a notice, a cordon for scale-down.
     Draining { machine: MachineId, at: Moment },
+    /// The node took no new pods for a while: a cordon, or a taint that announces its end. Unlike a notice, it can be taken back.
+    Cordoned { machine: MachineId, span: Span },
     /// The machine stopped costing money.
     Gone { machine: MachineId, end: End },
     /// A pod got a part of a GPU.
@@ -71,6 +73,7 @@ impl Event {
             | Event::GpuSeen { machine, .. }
             | Event::GpuWithheld { machine, .. }
             | Event::Draining { machine, .. }
+            | Event::Cordoned { machine, .. }
             | Event::Gone { machine, .. }
             | Event::Bound { machine, .. }
             | Event::Running { machine, .. }
@@ -99,7 +102,8 @@ pub enum Certainty {
 }
 
 /// A GPU as far as its price is concerned.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Gpu {
     pub uuid: GpuUuid,
     /// The driver's product name, which knows the sizes of slices.
@@ -120,7 +124,8 @@ pub struct Claim {
 }
 
 /// Whose work it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum HolderClass {
     Workload,
     /// The cluster's own, such as a health check that holds a GPU.

@@ -18,6 +18,7 @@ pub mod prices;
 mod rollup;
 mod settle;
 mod usage;
+pub mod watching;
 
 pub use apportion::charge;
 pub use attribution::{AttributionRules, PodFacts, dimensions};
@@ -33,3 +34,4 @@ pub use prices::PriceBook;
 pub use rollup::{Efficiency, efficiency, roll_up, roll_up_further};
 pub use settle::{MigBasis, Settings};
 pub use usage::{Template, UsageRow};
+pub use watching::{EndedPod, Look, Noted, WatchSettings, Watcher};

@@ -59,3 +59,22 @@ pub struct Machine {
     pub vcpus: Option<u32>,
     pub memory: Option<Bytes>,
 }
+
+impl Machine {
+    /// How many of the things that may be absent are there.
+    pub(crate) fn known(&self) -> usize {
+        [
+            self.instance_type.is_some(),
+            self.region.is_some(),
+            self.zone.is_some(),
+            self.pool.is_some(),
+            self.gpu_model.is_some(),
+            self.gpus.is_some(),
+            self.vcpus.is_some(),
+            self.memory.is_some(),
+        ]
+        .into_iter()
+        .filter(|is_known| *is_known)
+        .count()
+    }
+}

@@ -42,7 +42,7 @@ pub(super) fn cells<'a>(
     }
     cuts.add(gpu.seen.as_ref().map(|(at, _)| *at));
     cuts.add(book.draining);
-    for span in gpu.withheld.iter().chain(&book.blind) {
+    for span in gpu.withheld.iter().chain(&book.blind).chain(&book.cordoned) {
         cuts.add_span(*span);
     }
     let mut cells = Vec::new();
@@ -99,9 +99,10 @@ fn nobody(book: &MachineBook, gpu: &GpuBook, at: Moment) -> Part {
 
 /// What the free part of a node is at an instant.
 pub(super) fn nobody_on_node(book: &MachineBook, at: Moment) -> Part {
-    if book.draining.is_some_and(|draining| draining <= at) {
+    let within = |spans: &[Span]| spans.iter().any(|span| span.contains(at));
+    if book.draining.is_some_and(|draining| draining <= at) || within(&book.cordoned) {
         Part::Drain
-    } else if book.blind.iter().any(|span| span.contains(at)) {
+    } else if within(&book.blind) {
         Part::Unknown
     } else {
         Part::Idle

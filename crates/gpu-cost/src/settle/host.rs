@@ -20,7 +20,7 @@ pub(super) fn cells(book: &MachineBook, span: Span, gpus: u64, mig: MigBasis) ->
         cuts.add(held.running);
     }
     cuts.add(book.draining);
-    for span in &book.blind {
+    for span in book.blind.iter().chain(&book.cordoned) {
         cuts.add_span(*span);
     }
     let mut cells = Vec::new();

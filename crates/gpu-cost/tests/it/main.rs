@@ -12,3 +12,4 @@ mod prices;
 mod properties;
 mod restarts;
 mod tables;
+mod watching;
