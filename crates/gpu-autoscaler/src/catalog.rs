@@ -135,3 +135,14 @@ pub(crate) const PENDING_PODS: Family = family(
     Gauge,
     "Pods that ask for GPUs and have no node.",
 );
+
+pub(crate) const LEADER: Family = family(
+    "gpu_autoscaler_leader",
+    Gauge,
+    "Whether this replica leads, so that it is the one that writes.",
+);
+pub(crate) const WRITES: Family = family(
+    "gpu_autoscaler_writes_total",
+    Counter,
+    "Changes of the cluster by kind and by what became of them.",
+);

@@ -5,6 +5,7 @@ mod catalog;
 mod cli;
 mod demo;
 mod fleet;
+pub mod lead;
 mod pages;
 mod program;
 pub mod sources;

@@ -77,6 +77,9 @@ const RULES: &[(&str, &[&str])] = &[
     ("gpu-node-agent", NOT_IN_NODE_AGENT),
 ];
 
+/// Features with which only tests build, and which the default build of their package must not have.
+const NOT_SHIPPED: &[(&str, &str)] = &[("gpu-autoscaler", "failpoints")];
+
 /// Checks every rule whose crate exists.
 pub(crate) fn run(root: &Path) -> Result<()> {
     let present = workspace::packages(root)?;
@@ -91,10 +94,37 @@ pub(crate) fn run(root: &Path) -> Result<()> {
             }
         }
     }
+    for (package, feature) in NOT_SHIPPED {
+        broken.extend(shipped(root, package, feature)?);
+    }
     if !broken.is_empty() {
         bail!("{}", broken.join("\n"));
     }
     Ok(())
+}
+
+/// What is wrong where the default features of a package lead to a feature that must not ship.
+fn shipped(root: &Path, package: &str, feature: &str) -> Result<Option<String>> {
+    let tree = shell::read(shell::cargo(root).args([
+        "tree",
+        "--locked",
+        "-p",
+        package,
+        "-e",
+        "normal,features",
+        "--prefix",
+        "none",
+        "--depth",
+        "0",
+        "-f",
+        "{f}",
+    ]))?;
+    let has = tree
+        .lines()
+        .any(|line| line.split([',', ' ']).any(|each| each == feature));
+    Ok(has.then(|| {
+        format!("`{package}` has the feature `{feature}` in its default build, which is for tests alone")
+    }))
 }
 
 /// The names of all packages that the crate links, itself left out.

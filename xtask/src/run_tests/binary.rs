@@ -25,7 +25,10 @@ pub(super) struct TestBinary {
 
 /// Tests that need a feature of their package: the package, the feature, the test program. All other tests run what ships,
 /// which has the feature not.
-const WITH_FEATURE: &[(&str, &str, &str)] = &[("gpu-exporter", "kubernetes-labels", "labels")];
+const WITH_FEATURE: &[(&str, &str, &str)] = &[
+    ("gpu-exporter", "kubernetes-labels", "labels"),
+    ("gpu-autoscaler", "failpoints", "fence"),
+];
 
 /// Builds all test programs and returns them, those without real programs first: quick answers come first.
 pub(super) fn build(root: &Path, packages: &[String]) -> Result<Vec<TestBinary>> {

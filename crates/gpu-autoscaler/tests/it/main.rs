@@ -7,6 +7,7 @@
 )]
 
 mod command_line;
+mod lead;
 mod pages;
 mod program;
 mod real_parts;

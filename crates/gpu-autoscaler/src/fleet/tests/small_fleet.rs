@@ -104,9 +104,9 @@ fn busy_sample() -> GpuSample {
         pcie_received: Known(Bytes(9_007_199_254_740_993)),
         pcie_sent: Known(Bytes(4096)),
         processes: Known(1),
-        ecc_uncorrected: Reading::Known(0),
-        row_remap_failed: Reading::Known(false),
-        row_remap_pending: Reading::Known(false),
+        ecc_uncorrected: Known(0),
+        row_remap_failed: Known(false),
+        row_remap_pending: Known(false),
         throttled_by: Known(vec![ThrottleReason::PowerCap]),
         throttle_times: vec![ThrottleTime {
             reason: ThrottleReason::PowerCap,
