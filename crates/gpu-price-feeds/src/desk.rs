@@ -28,12 +28,18 @@ pub struct DeskSettings {
     pub bundled: Bundled,
     /// AWS's public offer files.
     pub aws_offer: Option<AwsOfferSettings>,
+    /// AWS's spot prices, which need credentials.
+    #[cfg(feature = "aws")]
+    pub aws_spot: Option<crate::feeds::aws_spot::AwsSpotSettings>,
     /// Google's catalogue.
     pub gcp_catalog: Option<GcpCatalogSettings>,
     /// Azure's retail prices.
     pub azure_retail: Option<AzureRetailSettings>,
-    /// How often lists are read. Twelve hours where absent.
+    /// How often lists are read; those of spot prices have an interval of their own. Twelve hours where absent.
     pub interval: Option<Duration>,
+    /// How often spot prices are read. A quarter of an hour where absent.
+    #[cfg(feature = "aws")]
+    pub spot_interval: Option<Duration>,
     /// What people of the cluster wrote.
     pub document: Option<DocumentSource>,
     /// A directory in which fetched prices outlive the process.
@@ -68,6 +74,9 @@ pub enum DeskError {
 
 /// Lists change every few weeks; asking twice a day costs little, because an unchanged one is not sent again.
 const INTERVAL: Duration = Duration::from_secs(12 * 3600);
+/// Spot prices drift over hours.
+#[cfg(feature = "aws")]
+const SPOT_INTERVAL: Duration = Duration::from_secs(15 * 60);
 
 /// Gives the book of the moment. Clones share it.
 #[derive(Clone)]
@@ -97,6 +106,13 @@ impl PriceDesk {
         if let Some(settings) = settings.aws_offer {
             let feed = AwsOffer::new(settings).map_err(named("aws-offer"))?;
             starter.start(feed, schedule);
+        }
+        #[cfg(feature = "aws")]
+        if let Some(spot) = settings.aws_spot {
+            let feed = crate::feeds::aws_spot::AwsSpot::new(spot, Arc::clone(&desk.clock))
+                .map_err(named("aws-spot"))?;
+            let every = settings.spot_interval.unwrap_or(SPOT_INTERVAL);
+            starter.start(feed, Schedule::every(every));
         }
         if let Some(settings) = settings.gcp_catalog {
             let feed = GcpCatalog::new(settings).map_err(named("gcp-catalog"))?;

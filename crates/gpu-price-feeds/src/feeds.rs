@@ -1,6 +1,8 @@
 //! The clouds' live price lists: fetched over HTTP, each on its own interval, only as far as somebody wants them.
 
 pub mod aws_offer;
+#[cfg(feature = "aws")]
+pub mod aws_spot;
 pub mod azure_retail;
 pub mod gcp_catalog;
 mod pages;
@@ -104,11 +106,19 @@ pub enum FeedError {
         /// How many types were looked for.
         wanted: usize,
     },
-    /// We cannot prove who we are.
-    #[error("found no credentials: {reason}")]
+    /// We cannot prove who we are, or are not allowed to ask.
+    #[error("not entitled: {reason}")]
     Credentials {
         /// What was tried, without anything secret.
         reason: String,
+    },
+    /// The service answered with an error of its own.
+    #[error("the service answered {status} {code}")]
+    Service {
+        /// The status of the answer.
+        status: u16,
+        /// The service's word for it.
+        code: String,
     },
     /// The reader of the list failed.
     #[error("the reader of the price list ended in the middle")]
@@ -124,6 +134,7 @@ impl FeedError {
             Self::Endless { .. } => "endless",
             Self::Empty { .. } => "empty",
             Self::Credentials { .. } => "credentials",
+            Self::Service { .. } => "status",
             Self::Reader => "other",
         }
     }

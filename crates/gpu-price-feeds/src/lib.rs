@@ -13,6 +13,8 @@
     reason = "an edge crate: it meets the world outside"
 )]
 
+#[cfg(feature = "aws")]
+pub mod aws;
 mod desk;
 pub mod document;
 pub mod feeds;

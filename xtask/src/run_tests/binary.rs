@@ -28,6 +28,8 @@ pub(super) struct TestBinary {
 const WITH_FEATURE: &[(&str, &str, &str)] = &[
     ("gpu-exporter", "kubernetes-labels", "labels"),
     ("gpu-autoscaler", "failpoints", "fence"),
+    ("gpu-price-feeds", "aws", "aws"),
+    ("gpu-price-feeds", "kube", "cluster"),
 ];
 
 /// Builds all test programs and returns them, those without real programs first: quick answers come first.

@@ -9,11 +9,11 @@ use tracing::debug;
 use super::{FeedError, FeedSettingsError};
 
 /// A server that is busy is asked so many times more for the same page before the list counts as failed.
-const PATIENCE: u32 = 3;
+pub(super) const PATIENCE: u32 = 3;
 /// The longest pause between two of those; a server that wants a longer one is left alone by the schedule.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// The first pause where the server names none.
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
+pub(super) const FIRST_PAUSE: Duration = Duration::from_secs(1);
 
 /// The root of a server.
 pub(super) fn base(address: &str) -> Result<Url, FeedSettingsError> {

@@ -2,7 +2,8 @@
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,
-    reason = "tests of an edge crate meet the world outside"
+    clippy::unwrap_used,
+    reason = "tests meet the world outside, and an unwrap is an assertion"
 )]
 
 mod aws_offer;

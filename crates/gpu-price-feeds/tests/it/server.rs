@@ -1,4 +1,8 @@
 //! A server on loopback whose answers are a function of the request and of how many came before.
+#![allow(
+    dead_code,
+    reason = "each of the test programs that share it uses a part of it"
+)]
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -17,13 +21,23 @@ use gpu_runtime::http::{Limits, Listener, serve};
 /// What was asked.
 #[derive(Debug, Clone)]
 pub(crate) struct Seen {
+    pub(crate) method: String,
     pub(crate) path: String,
     /// Decoded.
     pub(crate) query: Vec<(String, String)>,
     pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
 }
 
 impl Seen {
+    /// A field of a posted form.
+    pub(crate) fn form(&self, name: &str) -> Option<String> {
+        let body = std::str::from_utf8(&self.body).unwrap();
+        let address: Url = format!("http://here/?{body}").parse().unwrap();
+        let found = address.query_pairs().find(|(key, _)| key == name);
+        found.map(|(_, value)| value.into_owned())
+    }
+
     pub(crate) fn query(&self, name: &str) -> Option<&str> {
         let found = self.query.iter().find(|(key, _)| key == name);
         found.map(|(_, value)| value.as_str())
@@ -55,10 +69,13 @@ impl Server {
         let (log, answer) = (Arc::clone(&seen), Arc::new(answer));
         let app = Router::new().fallback(async move |request: Request| {
             let address: Url = format!("http://here{}", request.uri()).parse().unwrap();
+            let (parts, body) = request.into_parts();
             let asked = Seen {
-                path: request.uri().path().to_owned(),
+                method: parts.method.to_string(),
+                body: axum::body::to_bytes(body, 1024 * 1024).await.unwrap(),
+                path: parts.uri.path().to_owned(),
                 query: address.query_pairs().into_owned().collect(),
-                headers: request.headers().clone(),
+                headers: parts.headers,
             };
             let before = {
                 let mut log = log.lock().unwrap();
