@@ -1,6 +1,8 @@
 //! The routes that every server of this program has: metrics, JSON, probes and the page.
 
+mod documents;
 mod health;
+mod openapi;
 
 use std::sync::Arc;
 
@@ -11,12 +13,16 @@ use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use gpu_exposition::Format;
-use gpu_runtime::Chain;
+use gpu_model::Source;
 use gpu_runtime::http::Refusal;
+use gpu_runtime::{Chain, Clock};
 use tracing::error;
 
 pub(crate) use health::Health;
 
+use crate::control::Control;
+use crate::decisions::DecisionLog;
+use crate::own_metrics::OwnMetrics;
 use crate::pages::{Pages, Snapshot};
 use crate::ui;
 
@@ -25,19 +31,42 @@ use crate::ui;
 pub(crate) struct Served {
     pub(crate) pages: Arc<Pages>,
     pub(crate) health: Arc<Health>,
+    pub(crate) control: Arc<Control>,
+    pub(crate) decisions: Arc<DecisionLog>,
+    pub(crate) metrics: Metrics,
+    pub(crate) clock: Arc<dyn Clock>,
+}
+
+/// What `/metrics` tells.
+#[derive(Clone)]
+pub(crate) enum Metrics {
+    /// Every GPU, in place of the exporters that a simulated fleet does not have.
+    Fleet,
+    /// The control plane itself; exporters tell of GPUs.
+    Own(Arc<OwnMetrics>),
 }
 
 /// All routes, with JSON refusals for what is not there.
 pub(crate) fn router(served: Served) -> Router {
+    let source = match served.metrics {
+        Metrics::Fleet => Source::Simulated,
+        Metrics::Own(_) => Source::Measured,
+    };
     Router::new()
         .route("/metrics", get(metrics))
         .route("/api/v1/monitoring/gpu-metrics", get(gpu_metrics))
         .route("/api/v1/cluster", get(cluster))
+        .route("/api/v1/status", get(documents::status))
+        .route("/api/v1/waste", get(documents::waste))
+        .route("/api/v1/explain", get(documents::explain))
+        .route("/api/v1/decisions", get(documents::decisions))
+        .route("/api/v1/prices", get(documents::prices))
+        .route("/api/v1/openapi.json", get(openapi::document))
         .route("/livez", get(health::livez))
         .route("/healthz", get(health::healthz))
         .route("/readyz", get(health::readyz))
-        .route("/readyz/serving", get(health::readyz))
-        .merge(ui::routes())
+        .route("/readyz/serving", get(health::serving))
+        .merge(ui::routes(source))
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
         .with_state(served)
@@ -49,7 +78,15 @@ async fn metrics(State(served): State<Served>, headers: HeaderMap) -> Result<Res
         .and_then(|value| value.to_str().ok())
         .unwrap_or_default();
     let format = Format::negotiate(accept);
-    let page = newest(&served)?.metrics(format).await.map_err(defect)?;
+    let page = match &served.metrics {
+        Metrics::Fleet => newest(&served)?.metrics(format).await.map_err(defect)?,
+        Metrics::Own(own) => {
+            let snapshot = served.pages.current();
+            let round = snapshot.as_ref().map(|snapshot| snapshot.round().as_ref());
+            let page = own.page(round, &served.control, served.clock.now(), format);
+            page.map_err(|error| defect(error.into()))?.into()
+        }
+    };
     let headers = [
         (CONTENT_TYPE, format.content_type()),
         (CACHE_CONTROL, "no-store"),
@@ -98,7 +135,7 @@ fn defect(error: anyhow::Error) -> Refusal {
 
 async fn not_found(uri: Uri) -> Refusal {
     let details = format!(
-        "there is nothing at {}; try /, /metrics, /api/v1/monitoring/gpu-metrics, /api/v1/cluster or /healthz",
+        "there is nothing at {}; try /, /metrics, /api/v1/openapi.json, /api/v1/waste, /api/v1/cluster or /healthz",
         uri.path()
     );
     Refusal::new(StatusCode::NOT_FOUND, details)

@@ -1,7 +1,7 @@
 //! Every metric this program serves: name, help, kind and unit, once.
 
 use gpu_exposition::FamilyMeta;
-use gpu_exposition::MetricKind::{self, Counter, Gauge, Info};
+use gpu_exposition::MetricKind::{self, Counter, Gauge, Info, Summary};
 
 type Family = FamilyMeta<'static>;
 
@@ -135,14 +135,138 @@ pub(crate) const PENDING_PODS: Family = family(
     Gauge,
     "Pods that ask for GPUs and have no node.",
 );
-
+pub(crate) const RECONCILES: Family = family(
+    "gpu_autoscaler_reconciles_total",
+    Counter,
+    "Turns of a loop since the program started.",
+);
+pub(crate) const RECONCILE_ERRORS: Family = family(
+    "gpu_autoscaler_reconcile_errors_total",
+    Counter,
+    "Turns of a loop that failed.",
+);
+pub(crate) const RECONCILE_DURATION: Family = family(
+    "gpu_autoscaler_reconcile_duration_seconds",
+    Summary,
+    "Time that the turns of a loop took.",
+)
+.with_unit("seconds");
+pub(crate) const LAST_RECONCILE: Family = family(
+    "gpu_autoscaler_last_reconcile_timestamp",
+    Gauge,
+    "When a loop last finished a turn, in seconds since 1970.",
+);
+pub(crate) const CONTROLLER_RECONCILE_ERRORS: Family = family(
+    "controller_reconcile_errors",
+    Gauge,
+    "Turns of a loop that failed since the program started, under the name that older dashboards ask for.",
+);
+pub(crate) const CONTROLLER_RECONCILE_DURATION: Family = family(
+    "controller_reconcile_duration",
+    Gauge,
+    "Seconds that the last turn of a loop took, under the name that older dashboards ask for.",
+);
 pub(crate) const LEADER: Family = family(
     "gpu_autoscaler_leader",
     Gauge,
-    "Whether this replica leads, so that it is the one that writes.",
+    "Whether this replica may write: 1 for the holder of the lease, and where nothing is elected.",
+);
+pub(crate) const PAUSED: Family = family("gpu_autoscaler_paused", Gauge, "Whether all writes are paused.");
+pub(crate) const DEPENDENCY_UP: Family = family(
+    "gpu_autoscaler_dependency_up",
+    Gauge,
+    "Whether what the program depends on answers, by name, as /readyz tells it.",
+);
+pub(crate) const SOURCE_AGE: Family = family(
+    "gpu_autoscaler_source_age_seconds",
+    Gauge,
+    "Time since a target last answered with a page that could be read.",
+)
+.with_unit("seconds");
+pub(crate) const SOURCE_UP: Family = family(
+    "gpu_autoscaler_source_up",
+    Gauge,
+    "Whether a target answered in the newest round.",
+);
+pub(crate) const SOURCE_FAILURES: Family = family(
+    "gpu_autoscaler_source_failures_total",
+    Counter,
+    "Targets that failed in a round, by class of failure.",
+);
+pub(crate) const SOURCE_SKIPPED: Family = family(
+    "gpu_autoscaler_source_skipped_lines_total",
+    Counter,
+    "Lines of pages that could not be used: malformed, or with values that cannot be.",
+);
+pub(crate) const SOURCE_SKEWED: Family = family(
+    "gpu_autoscaler_source_skewed_samples_total",
+    Counter,
+    "Samples whose own time could not be true.",
+);
+pub(crate) const OBJECTS_SET_ASIDE: Family = family(
+    "gpu_autoscaler_objects_set_aside",
+    Gauge,
+    "Objects that could not be read and are left out, by loop.",
 );
 pub(crate) const WRITES: Family = family(
     "gpu_autoscaler_writes_total",
     Counter,
-    "Changes of the cluster by kind and by what became of them.",
+    "Writes to the cluster, by kind and result.",
+);
+pub(crate) const NOTICES: Family = family(
+    "gpu_autoscaler_notices_total",
+    Counter,
+    "Notices to people, by channel and result.",
+);
+pub(crate) const PRICE_AGE: Family = family(
+    "gpu_autoscaler_price_age_seconds",
+    Gauge,
+    "Age of what a source of prices last said.",
+)
+.with_unit("seconds");
+pub(crate) const NODE_COUNT: Family = family("gpu_autoscaler_node_count", Gauge, "Nodes with GPUs.");
+pub(crate) const GPU_COUNT: Family = family(
+    "gpu_autoscaler_gpus",
+    Gauge,
+    "GPUs that report, by whether somebody holds them.",
+);
+pub(crate) const HOURLY_COST: Family = family(
+    "gpu_autoscaler_hourly_cost_rate_usd",
+    Gauge,
+    "What the GPUs with a known price cost in an hour.",
+);
+pub(crate) const MONTHLY_COST: Family = family(
+    "gpu_autoscaler_estimated_monthly_cost_usd",
+    Gauge,
+    "What they would cost in a month of 730 hours.",
+);
+pub(crate) const TOTAL_SAVINGS: Family = family(
+    "gpu_autoscaler_total_savings_usd",
+    Gauge,
+    "What users' changes after findings save in a month.",
+);
+pub(crate) const WASTE_SCORE: Family = family(
+    "gpu_autoscaler_waste_score",
+    Gauge,
+    "Score of a pod's finding, 0 to 100, by cause; the dearest pods only.",
+);
+pub(crate) const WASTE_FINDINGS: Family = family(
+    "gpu_autoscaler_waste_findings",
+    Gauge,
+    "Findings at present, by cause.",
+);
+pub(crate) const WASTE_COST: Family = family(
+    "gpu_autoscaler_waste_cost_usd",
+    Gauge,
+    "What the findings with a known price would waste in a month, by namespace and cause.",
+);
+pub(crate) const WASTE_GPUS: Family = family(
+    "gpu_autoscaler_waste_gpus",
+    Gauge,
+    "GPUs of the fleet by what became of them in the window; together they are all that report.",
+);
+pub(crate) const SERIES_DROPPED: Family = family(
+    "gpu_autoscaler_series_dropped",
+    Gauge,
+    "Series of single pods that are left out of this page to keep it bounded.",
 );

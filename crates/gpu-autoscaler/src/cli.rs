@@ -1,5 +1,8 @@
 //! The command line: every flag, its bounds and the words that teach it.
 
+pub mod people;
+pub mod serve;
+
 use std::net::{Ipv4Addr, SocketAddr};
 
 use clap::builder::StyledStr;
@@ -12,7 +15,12 @@ Try it, with no GPU and no cluster:
   gpu-autoscaler demo --nodes 100   a larger fleet
   gpu-autoscaler demo --help        all its settings
 
-Exit codes: 0 done, 1 failed, 2 wrong usage.";
+On a running demo or control plane:
+  gpu-autoscaler status --server http://127.0.0.1:8080
+  gpu-autoscaler optimize           every finding with its fix, the dearest first
+  gpu-autoscaler explain pod/NAME   why
+
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 findings at or above --fail-on.";
 
 /// Sees what every GPU of a Kubernetes fleet does and for whom, finds the waste and gives it back.
 #[derive(Debug, Parser)]
@@ -45,7 +53,27 @@ pub(crate) struct Cli {
 }
 
 #[derive(Debug, Subcommand)]
+#[expect(clippy::large_enum_variant, reason = "one value, made once at the start")]
 pub(crate) enum Command {
+    /// Watch a cluster, find GPU waste and tell owners
+    #[command(long_about = serve::SERVE)]
+    Serve(serve::ServeOptions),
+
+    /// Show the fleet, its waste and the control plane on one screen
+    Status(people::StatusOptions),
+
+    /// List what is wasted, what it costs and what to do, the dearest first
+    Optimize(people::OptimizeOptions),
+
+    /// Say why a pod or a node was judged as it was
+    Explain(people::ExplainOptions),
+
+    /// Stop all writes of the control plane, on every replica, until `resume`
+    Pause(people::PauseOptions),
+
+    /// Let the control plane write again
+    Resume(people::PauseOptions),
+
     /// Show a simulated GPU fleet on a live web page, as Prometheus metrics and as JSON
     #[command(long_about = DEMO, allow_negative_numbers = true)]
     Demo(DemoOptions),

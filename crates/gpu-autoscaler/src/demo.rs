@@ -6,13 +6,19 @@ mod welcome;
 use std::sync::Arc;
 use std::time::Duration;
 
+use gpu_model::ClusterId;
 use gpu_runtime::http::{Limits, Listener, serve};
 use gpu_runtime::{Shutdown, SystemClock, Tasks, Terminal, stop_on_signals};
 use tracing::info;
 
-use crate::api::{self, Health, Served};
+use crate::api::{self, Health, Metrics, Served};
 use crate::cli::DemoOptions;
+use crate::control::Control;
+use crate::decisions::DecisionLog;
 use crate::pages::Pages;
+
+/// The loop publishes once a second.
+const TURN: Duration = Duration::from_secs(1);
 
 /// Ctrl-C means now: open requests get this long, and the person at the terminal waits less than a second.
 const DRAIN: Duration = Duration::from_millis(300);
@@ -29,10 +35,15 @@ pub(crate) async fn run(options: DemoOptions) -> anyhow::Result<()> {
 
     let mut tasks = Tasks::new(shutdown.clone());
     let pages = Arc::new(Pages::default());
-    let health = Arc::new(Health::new(tasks.board(), Arc::new(SystemClock)));
+    let health = Arc::new(Health::new(tasks.board(), Arc::new(SystemClock), TURN));
+    let cluster = ClusterId::new("simulated").expect("a valid id");
     let served = Served {
         pages: pages.clone(),
         health: health.clone(),
+        control: Arc::new(Control::new("sim")),
+        decisions: Arc::new(DecisionLog::new(cluster, None)),
+        metrics: Metrics::Fleet,
+        clock: Arc::new(SystemClock),
     };
     start_fleet(&mut tasks, &options, served.clone(), shutdown.clone());
     start_server(&mut tasks, listener, served, shutdown);

@@ -2,6 +2,7 @@
 
 mod cluster;
 mod gpu_metrics;
+mod join;
 mod metrics;
 mod totals;
 
@@ -9,7 +10,9 @@ use gpu_model::Source;
 
 pub(crate) use cluster::cluster;
 pub(crate) use gpu_metrics::gpu_metrics;
+pub(crate) use join::join;
 pub(crate) use metrics::metrics_page;
+pub(crate) use totals::Totals;
 
 /// The word that marks simulated values in labels and documents; measured ones carry none.
 fn source_word(source: Source) -> Option<&'static str> {

@@ -21,17 +21,20 @@ pub(crate) struct Health {
     clock: Arc<dyn Clock>,
     /// When the loop that makes the view last finished a turn.
     turned_at: Mutex<Option<Instant>>,
+    stuck_after: Duration,
 }
 
-/// A turn is due every second. Half a minute without one is no slow machine but a hang.
-const STUCK_AFTER: Duration = Duration::from_secs(30);
+/// However seldom a turn is due, this long past it is no slow machine but a hang.
+const SLACK: Duration = Duration::from_secs(30);
 
 impl Health {
-    pub(crate) fn new(tasks: TaskBoard, clock: Arc<dyn Clock>) -> Self {
+    /// `interval` is the time between two turns of the loop.
+    pub(crate) fn new(tasks: TaskBoard, clock: Arc<dyn Clock>, interval: Duration) -> Self {
         Self {
             tasks,
             clock,
             turned_at: Mutex::new(None),
+            stuck_after: interval.saturating_mul(2).saturating_add(SLACK),
         }
     }
 
@@ -59,7 +62,7 @@ impl Health {
             return Err("the first turn is not done".to_owned());
         };
         let age = self.clock.monotonic().saturating_duration_since(at);
-        if age > STUCK_AFTER {
+        if age > self.stuck_after {
             return Err(format!("the last turn was {} seconds ago", age.as_secs()));
         }
         Ok(())
@@ -82,13 +85,21 @@ pub(super) async fn healthz(State(served): State<Served>) -> Response {
     answer(served.health.checks())
 }
 
-/// Whether there is a view to serve.
+/// Every dependency by name, for people and alerts: losing one of them takes nobody's traffic away.
 pub(super) async fn readyz(State(served): State<Served>) -> Response {
+    let mut checks = served.control.dependencies();
     let seen = match served.pages.current() {
         Some(_) => Ok(()),
         None => Err("the first look at the fleet is not done".to_owned()),
     };
-    answer(BTreeMap::from([("fleet".to_owned(), seen)]))
+    checks.insert("fleet".to_owned(), seen);
+    answer(checks)
+}
+
+/// Whether requests can be answered at all; this alone decides about the pod's traffic.
+pub(super) async fn serving(State(served): State<Served>) -> Response {
+    let outcome = served.control.waiting_for().map_or(Ok(()), Err);
+    answer(BTreeMap::from([("serving".to_owned(), outcome)]))
 }
 
 fn answer(checks: BTreeMap<String, Result<(), String>>) -> Response {

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::source_word;
 use super::totals::Totals;
+use crate::names::NODE_POOL_LABEL;
 
 /// The document as JSON text.
 pub(crate) fn cluster(view: &FleetView) -> serde_json::Result<Vec<u8>> {
@@ -40,9 +41,6 @@ pub(crate) fn cluster(view: &FleetView) -> serde_json::Result<Vec<u8>> {
 
 /// A backlog can be thousands of pods long; the oldest say what is wrong, and `pods.pending` counts all.
 const MAX_PENDING: usize = 100;
-
-/// The label by which nodes of one pool know each other.
-const POOL_LABEL: &str = "gpu-autoscaler.io/node-pool";
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -126,7 +124,7 @@ impl<'a> Node<'a> {
             region: node.region.as_deref(),
             zone: node.zone.as_deref(),
             capacity_type: node.capacity_type.as_str(),
-            pool: node.labels.get(POOL_LABEL).map(String::as_str),
+            pool: node.labels.get(NODE_POOL_LABEL).map(String::as_str),
             models: view.gpus.iter().map(|gpu| gpu.device.model.as_str()).collect(),
             gpus: view.gpus.len(),
         }

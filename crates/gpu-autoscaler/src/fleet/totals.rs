@@ -6,25 +6,25 @@ use gpu_model::{Bytes, FleetView, GpuView, Milliwatts, Partition, Permille, PodR
 
 /// The fleet in a few numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Totals {
-    pub(super) gpus: usize,
+pub(crate) struct Totals {
+    pub(crate) gpus: usize,
     /// GPUs of which at least one part is held by a container.
-    pub(super) allocated: usize,
+    pub(crate) allocated: usize,
     /// GPUs that are divided into parts.
-    pub(super) divided: usize,
+    pub(crate) divided: usize,
     /// GPUs with a reading that failed.
-    pub(super) failing: usize,
+    pub(crate) failing: usize,
     /// The mean over the GPUs that tell it; none where nobody does.
-    pub(super) utilization: Option<Permille>,
-    pub(super) memory_used: Option<Bytes>,
-    pub(super) memory_total: Option<Bytes>,
-    pub(super) power: Option<u64>,
-    pub(super) running_pods: usize,
-    pub(super) pending_pods: usize,
+    pub(crate) utilization: Option<Permille>,
+    pub(crate) memory_used: Option<Bytes>,
+    pub(crate) memory_total: Option<Bytes>,
+    pub(crate) power: Option<u64>,
+    pub(crate) running_pods: usize,
+    pub(crate) pending_pods: usize,
 }
 
 impl Totals {
-    pub(super) fn of(view: &FleetView) -> Self {
+    pub(crate) fn of(view: &FleetView) -> Self {
         let count = |fits: fn(&GpuView) -> bool| view.gpus().filter(|gpu| fits(gpu)).count();
         let pods: BTreeSet<&PodRef> = view
             .gpus()
@@ -51,7 +51,7 @@ impl Totals {
     }
 }
 
-pub(super) fn is_divided(gpu: &GpuView) -> bool {
+pub(crate) fn is_divided(gpu: &GpuView) -> bool {
     gpu.parts.iter().any(|part| part.partition != Partition::Whole)
 }
 

@@ -2,11 +2,14 @@
 
 import * as detail from "./detail.js";
 import { draw, gpuOf, walk } from "./fleet.js";
-import { isHeldButIdle, join, percentOf } from "./model.js";
+import { join, percentOf } from "./model.js";
+import { drawWaste, dollars } from "./waste.js";
 
 const LOOK_EVERY = 1000;
 /** A server that takes longer is as good as gone. */
 const PATIENCE = 5000;
+/** The dearest findings on the page; the API has them all. */
+const FINDINGS = 12;
 
 const byId = (id) => document.getElementById(id);
 const fleet = byId("fleet");
@@ -24,8 +27,10 @@ async function look() {
   const begun = performance.now();
   if (!document.hidden) {
     try {
-      const [metrics, cluster] = await Promise.all([fetchJson("/api/v1/monitoring/gpu-metrics"), fetchJson("/api/v1/cluster")]);
+      const paths = ["/api/v1/monitoring/gpu-metrics", "/api/v1/cluster", `/api/v1/waste?limit=${FINDINGS}`];
+      const [metrics, cluster, waste] = await Promise.all(paths.map(fetchJson));
       model = join(metrics, cluster);
+      model.waste = waste;
       lastAnswer = performance.now();
       render();
     } catch {
@@ -76,10 +81,13 @@ function figures() {
   share("f-allocated", percentOf(allocated, total), `${count(allocated)} of ${count(total)}`);
   const reporting = gpus.filter((gpu) => gpu.scales.utilization !== null).length;
   share("f-utilization", cluster.utilization, `mean of ${count(reporting)} that report`);
-  const idle = gpus.filter(isHeldButIdle).length;
-  show("f-idle", count(idle));
-  byId("f-idle").parentElement.classList.toggle("some", idle > 0);
-  show("f-idle-sub", "GPUs below 5 % busy");
+  const lines = model.waste.totals.filter((line) => line.is_waste);
+  const money = lines.reduce((sum, line) => sum + (line.monthly_usd ?? 0), 0);
+  const wasted = lines.reduce((sum, line) => sum + line.gpus, 0);
+  show("f-waste", dollars(money));
+  byId("f-waste").parentElement.classList.toggle("some", wasted > 0);
+  show("f-waste-sub", `${wasted.toFixed(1)} GPUs' worth`);
+  drawWaste(model.waste);
   const { used, total: memory } = cluster.memory;
   share("f-memory", percentOf(used, memory), used === null || memory === null ? "not read" : `${tebibytes(used)} of ${tebibytes(memory)} TiB`);
   const power = cluster.power_usage;
@@ -88,7 +96,7 @@ function figures() {
   show("f-pods", count(cluster.pods.running));
   show("f-pods-sub", cluster.pods.pending ? `${count(cluster.pods.pending)} waiting for GPUs` : "none waiting");
   const busy = cluster.utilization === null ? "–" : `${Math.round(cluster.utilization)} %`;
-  document.title = `${busy} busy · gpu-autoscaler demo (simulated)`;
+  document.title = `${busy} busy · gpu-autoscaler${model.simulated ? " demo (simulated)" : ""}`;
 }
 
 const tebibytes = (mebibytes) => (mebibytes / 1024 / 1024).toFixed(1);

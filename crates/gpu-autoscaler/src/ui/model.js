@@ -1,8 +1,5 @@
 // The two documents of the server, joined into what the page draws, and the short history the page keeps itself.
 
-/** Below this share of its time a GPU that somebody holds counts as idle, in percent. */
-const IDLE_BELOW = 5;
-
 /** Two minutes at one look a second. */
 export const HISTORY = 120;
 
@@ -34,7 +31,7 @@ export function join(metrics, cluster) {
     gpus.push(gpu);
   }
   remember(gpus);
-  return { at: metrics.timestamp, cluster, gpus, groups: grouped(nodes.values()) };
+  return { at: metrics.timestamp, simulated: metrics.source === "sim", cluster, gpus, groups: grouped(nodes.values()) };
 }
 
 function describe(raw, node, errors) {
@@ -71,11 +68,6 @@ export function busyness(gpu) {
   if (gpu.scales.utilization !== null) return gpu.scales.utilization;
   const known = gpu.parts.map((part) => part.scales.utilization).filter((value) => value !== null);
   return known.length ? Math.max(...known) : null;
-}
-
-export function isHeldButIdle(gpu) {
-  const busy = busyness(gpu);
-  return gpu.held && busy !== null && busy < IDLE_BELOW;
 }
 
 function grouped(nodes) {

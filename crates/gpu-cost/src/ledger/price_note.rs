@@ -161,6 +161,19 @@ impl UnpricedReason {
         }
     }
 
+    /// What is missing, for people who can mend it.
+    pub const fn words(self) -> &'static str {
+        match self {
+            UnpricedReason::NoInstanceType => "the node names no machine type",
+            UnpricedReason::NoRegion => "the node names no region",
+            UnpricedReason::UnknownInstanceType => "no price list has its machine type",
+            UnpricedReason::UnknownRegion => "no price list has its machine type in its region",
+            UnpricedReason::UnknownCapacityType => "no price list has its machine type in its market",
+            UnpricedReason::OutsideValidity => "no price is valid at this time",
+            UnpricedReason::NotInSheet => "no row of the price sheet covers it",
+        }
+    }
+
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|reason| reason.as_str() == text)
     }
