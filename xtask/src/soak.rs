@@ -23,6 +23,7 @@ const PROPERTIES: &[&str] = &[
     "gpu-model",
     "gpu-nvml",
     "gpu-sim",
+    "gpu-store",
 ];
 
 /// Runs every property with many cases, then every test whose name begins with `soak_` for a long time.

@@ -98,6 +98,9 @@ pub enum Line {
         cluster: i32,
         set: i64,
         part: Part,
+        /// None in dumps of programs that did not sum up by price.
+        #[serde(default)]
+        price: i64,
         sums: Sums,
     },
     SliceSum {

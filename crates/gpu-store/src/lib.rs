@@ -36,7 +36,9 @@ mod stored;
 pub use address::{AddressError, StoreAddress};
 pub use error::StoreError;
 pub use ledger::{Dimension, Dimensions, Measures, RowError, Sums};
-pub use query::{CostAnswer, CostLine, CostQuery, Filter, RowPage, RowQuery, Step};
+pub use query::{
+    CostAnswer, CostLine, CostQuery, Filter, RowPage, RowQuery, SetSum, Step, SumPage, SumPlace, SumQuery,
+};
 pub use record::{Record, RecordKind, RecordPage, RecordQuery};
 pub use retention::{Floors, Retention};
 pub use store::{Answer, Appended, Batch, Facts, Progress, Store, Totals, open};

@@ -10,7 +10,7 @@ use crate::address::StoreAddress;
 use crate::dump::{Line, LineReceiver, Target};
 use crate::error::StoreError;
 use crate::ledger::Sums;
-use crate::query::{CostAnswer, CostQuery, RowPage, RowQuery};
+use crate::query::{CostAnswer, CostQuery, RowPage, RowQuery, SumPage, SumQuery};
 use crate::record::{Record, RecordKind, RecordPage, RecordQuery};
 use crate::retention::{Floors, Retention};
 
@@ -83,6 +83,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// Rows themselves.
     fn rows(&self, query: RowQuery) -> Answer<'_, RowPage>;
+
+    /// Sums of whole sets of dimensions, bucket by bucket.
+    fn sums(&self, query: SumQuery) -> Answer<'_, SumPage>;
 
     /// Records of one kind.
     fn records(&self, query: RecordQuery) -> Answer<'_, RecordPage>;

@@ -142,13 +142,14 @@ pub(crate) struct MeasuredRow {
     pub(crate) cluster: i32,
     pub(crate) set: i64,
     pub(crate) part: Part,
+    pub(crate) price: i64,
     pub(crate) span: Span,
     pub(crate) measures: Measures,
 }
 
 /// The columns of a [`MeasuredRow`], in its order.
 pub(crate) const MEASURED: &str = "seq, cluster, set_id, part, start_ms, end_ms, is_estimate, held_ms, used_ms, unmeasured_ms, \
-     list, allocated, used, unused, unmeasured";
+     list, allocated, used, unused, unmeasured, price";
 
 /// A short name for a text that is too long to be a key: two texts with the same name are the same text.
 pub(crate) fn digest(text: &str) -> [u8; 16] {

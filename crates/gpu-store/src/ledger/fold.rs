@@ -36,7 +36,12 @@ pub struct SetSlice {
     pub cluster: i32,
     pub set: i64,
     pub part: Part,
+    /// The number of the price note, by which a bill can be made of hours. Days have none: a price may change every hour.
+    pub price: i64,
 }
+
+/// The price of sums that are of more than one price.
+pub(crate) const ANY_PRICE: i64 = 0;
 
 /// The sums of one value of one dimension in one bucket. A value that is not known is the empty text.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -55,6 +60,7 @@ pub struct FoldInput {
     pub cluster: i32,
     pub set: i64,
     pub part: Part,
+    pub price: i64,
     pub span: Span,
     pub measures: Measures,
 }
@@ -84,10 +90,9 @@ struct Slot {
     value: Arc<str>,
 }
 
-/// Where the sums of a set go: its own number, and its values.
+/// Where the sums of a set go.
 #[derive(Debug, Clone)]
 struct Known {
-    number: u32,
     /// The first few have sums of five minutes too.
     slots: Arc<[u32]>,
     fine: usize,
@@ -98,8 +103,10 @@ struct Known {
 pub struct Fold {
     slots: Vec<Slot>,
     slot_numbers: HashMap<(i16, Arc<str>), u32>,
-    set_numbers: HashMap<i64, Known>,
-    set_ids: Vec<i64>,
+    sets: HashMap<i64, Known>,
+    /// Sets with their prices.
+    priced_numbers: HashMap<(i64, i64), u32>,
+    priced: Vec<(i64, i64)>,
     /// Clusters and parts, which most batches have one of.
     lanes: Vec<(i32, Part)>,
     by_slot: Table,
@@ -132,18 +139,15 @@ impl Fold {
         for (key, value) in labels {
             slots.push(self.slot(label, &format!("{key}{LABEL_SEPARATOR}{value}")));
         }
-        let number = u32::try_from(self.set_ids.len()).expect("sets are bounded");
-        self.set_ids.push(set);
         let known = Known {
-            number,
             slots: slots.into(),
             fine,
         };
-        self.set_numbers.insert(set, known);
+        self.sets.insert(set, known);
     }
 
     pub fn knows(&self, set: i64) -> bool {
-        self.set_numbers.contains_key(&set)
+        self.sets.contains_key(&set)
     }
 
     /// Whether the next batch should be another one.
@@ -153,7 +157,7 @@ impl Fold {
 
     /// Adds a row. None when a sum left its range, or when the set was not made known.
     pub fn add(&mut self, row: &FoldInput, from: FoldFrom) -> Option<()> {
-        let known = self.set_numbers.get(&row.set)?.clone();
+        let known = self.sets.get(&row.set)?.clone();
         let lane = self.lane(row.cluster, row.part)?;
         let kept = Span::new(row.span.start.max(from.floor), row.span.end);
         self.newest = self.newest.max(Some(row.span.start));
@@ -175,11 +179,17 @@ impl Fold {
                 |grain: Grain| kept == row.span && floor(grain, row.span.start) == floor(grain, piece.start);
             let is_whole = piece.end == kept.end && lies_in(Grain::Hour);
             let sums = if is_whole { all } else { hour };
+            let number = self.number(row.set, row.price);
+            self.by_set
+                .add(Key::new(Grain::Hour, piece.start, lane, number)?, &sums)?;
             self.add_to(Grain::Hour, piece.start, lane, &known, &sums)?;
             day.add(&sums)?;
             hour = Sums::default();
             if ends(Grain::Day) {
                 if floor(Grain::Day, piece.start) < from.closed {
+                    let number = self.number(row.set, ANY_PRICE);
+                    self.by_set
+                        .add(Key::new(Grain::Day, piece.start, lane, number)?, &day)?;
                     self.add_to(Grain::Day, piece.start, lane, &known, &day)?;
                 }
                 day = Sums::default();
@@ -189,7 +199,6 @@ impl Fold {
     }
 
     fn add_to(&mut self, grain: Grain, at: Moment, lane: u16, known: &Known, sums: &Sums) -> Option<()> {
-        self.by_set.add(Key::new(grain, at, lane, known.number)?, sums)?;
         for slot in known.slots.iter() {
             self.by_slot.add(Key::new(grain, at, lane, *slot)?, sums)?;
         }
@@ -202,13 +211,14 @@ impl Fold {
         for (key, sums) in self.by_set.drain() {
             let (cluster, part) = self.lanes[usize::from(key.lane())];
             let (grain, bucket) = key.bucket();
-            let set = self.set_ids[key.number()];
+            let (set, price) = self.priced[key.number()];
             let key = SetSlice {
                 grain,
                 bucket,
                 cluster,
                 set,
                 part,
+                price,
             };
             sets.push((key, sums));
         }
@@ -234,7 +244,7 @@ impl Fold {
             floor(Grain::Day, newest.plus(-CLOSED_AFTER_MS))
         });
         self.lanes.clear();
-        if self.set_ids.len() >= KNOWN_SETS {
+        if self.sets.len().max(self.priced.len()) >= KNOWN_SETS {
             self.forget();
         }
         Folded {
@@ -247,6 +257,15 @@ impl Fold {
     /// Nothing that was remembered is believed any more.
     pub fn forget(&mut self) {
         *self = Self::default();
+    }
+
+    fn number(&mut self, set: i64, price: i64) -> u32 {
+        let next = u32::try_from(self.priced.len()).expect("sets and their prices are bounded");
+        let number = *self.priced_numbers.entry((set, price)).or_insert(next);
+        if number == next {
+            self.priced.push((set, price));
+        }
+        number
     }
 
     fn lane(&mut self, cluster: i32, part: Part) -> Option<u16> {

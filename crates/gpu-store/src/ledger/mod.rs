@@ -17,7 +17,7 @@ pub use charged::{Dimensions, LONGEST_ROW_MS, RowError, check_row};
 pub(crate) use charged::{check_names, reverses};
 pub use dimension::Dimension;
 pub(crate) use fingerprint::Fingerprints;
-pub(crate) use fold::LABEL_SEPARATOR;
+pub(crate) use fold::{ANY_PRICE, LABEL_SEPARATOR};
 pub use fold::{Fold, FoldFrom, FoldInput, Folded, SetSlice, Slice};
 pub use sums::{Measures, SUM_COLUMNS, Sums};
 pub(crate) use values::{Catalog, FoundSets, SetValues};

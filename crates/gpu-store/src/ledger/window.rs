@@ -31,6 +31,12 @@ pub enum WindowError {
     Empty { from: Moment, to: Moment },
     #[error("costs before {kept_from} are no longer kept; ask from there")]
     Dropped { kept_from: Moment },
+    #[error("days from {until} on are not over; ask for their hours")]
+    NotClosed { until: Moment },
+    #[error(
+        "a bill needs the price of every charge, which is kept from {kept_from} on; ask from there, or for sums of whole days as CSV"
+    )]
+    NoPrices { kept_from: Moment },
     #[error("{edge} lies where only sums of a whole {kept} are kept; move it to {before} or {after}")]
     TooFine {
         edge: Moment,

@@ -14,7 +14,9 @@ use super::{rows, schema};
 use crate::codes::part_code;
 use crate::dump::State;
 use crate::error::StoreError;
-use crate::ledger::{Dimension, FoldFrom, FoldInput, SUM_COLUMNS, SetSlice, Slice, Sums, floor, grain_code};
+use crate::ledger::{
+    ANY_PRICE, Dimension, FoldFrom, FoldInput, SUM_COLUMNS, SetSlice, Slice, Sums, floor, grain_code,
+};
 use crate::store::Progress;
 use crate::stored::MeasuredRow;
 
@@ -76,6 +78,7 @@ async fn add(
             cluster: row.cluster,
             set: row.set,
             part: row.part,
+            price: row.price,
             span: row.span,
             measures: row.measures,
         };
@@ -121,7 +124,7 @@ pub(super) async fn close_days(
         let after = day.plus(Grain::Day.milliseconds());
         let dimensions: Vec<i16> = Dimension::codes().collect();
         let sets = format!(
-            "insert into set_sum select 1440, $1, cluster, set_id, part, {sums} from set_sum
+            "insert into set_sum select 1440, $1, cluster, set_id, part, {sums}, {ANY_PRICE} from set_sum
              where grain = 60 and bucket >= $1 and bucket < $2 group by cluster, set_id, part"
         );
         let slices = format!(
@@ -218,14 +221,23 @@ pub(super) async fn write_sets(
     const ACT: &str = "write roll-ups";
     let (old, new) = part_new(transaction, "set_sum", sums, |key| (key.grain, key.bucket)).await?;
     if !new.is_empty() {
-        let key = [Type::INT2, Type::INT8, Type::INT4, Type::INT8, Type::INT2];
-        copy_sums(transaction, "set_sum", &key, &new, |key| {
+        let types = [
+            Type::INT2,
+            Type::INT8,
+            Type::INT4,
+            Type::INT8,
+            Type::INT2,
+            Type::INT8,
+        ];
+        let key = "set_sum (grain, bucket, cluster, set_id, part, price";
+        copy_sums(transaction, key, &types, &new, |key| {
             vec![
                 Box::new(grain_code(key.grain)),
                 Box::new(key.bucket.0),
                 Box::new(key.cluster),
                 Box::new(key.set),
                 Box::new(part_code(key.part)),
+                Box::new(key.price),
             ]
         })
         .await?;
@@ -238,18 +250,19 @@ pub(super) async fn write_sets(
     let clusters: Vec<i32> = old.iter().map(|(key, _)| key.cluster).collect();
     let sets: Vec<i64> = old.iter().map(|(key, _)| key.set).collect();
     let parts: Vec<i16> = old.iter().map(|(key, _)| part_code(key.part)).collect();
+    let prices: Vec<i64> = old.iter().map(|(key, _)| key.price).collect();
     let [a, b, c, d, e, f, g, h, i, j] = columns(old.iter().map(|(_, sums)| sums));
     let sql = format!(
         "insert into set_sum as t select * from unnest($1::smallint[], $2::bigint[], $3::integer[], $4::bigint[],
          $5::smallint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[],
-         $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[])
-         on conflict (grain, bucket, cluster, set_id, part) {ADD}"
+         $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[], $16::bigint[])
+         on conflict (grain, bucket, cluster, set_id, part, price) {ADD}"
     );
     transaction
         .execute(
             &sql,
             &[
-                &grains, &buckets, &clusters, &sets, &parts, &a, &b, &c, &d, &e, &f, &g, &h, &i, &j,
+                &grains, &buckets, &clusters, &sets, &parts, &a, &b, &c, &d, &e, &f, &g, &h, &i, &j, &prices,
             ],
         )
         .await
@@ -260,13 +273,14 @@ pub(super) async fn write_sets(
 /// Copies sums in; the columns of the key come first.
 async fn copy_sums<K>(
     transaction: &Transaction<'_>,
-    table: &str,
+    table_and_key: &str,
     key_types: &[Type],
     sums: &[&(K, Sums)],
     key: impl for<'k> Fn(&'k K) -> Vec<Box<dyn ToSql + Sync + Send + 'k>>,
 ) -> Result<(), StoreError> {
     const ACT: &str = "write roll-ups";
-    let sql = format!("copy {table} from stdin (format binary)");
+    let sums_columns = SUM_COLUMNS.join(", ");
+    let sql = format!("copy {table_and_key}, {sums_columns}) from stdin (format binary)");
     let sink = transaction.copy_in(&sql).await.or_fail(ACT)?;
     let mut types = key_types.to_vec();
     types.extend([Type::INT8; 10]);
@@ -294,7 +308,7 @@ pub(super) async fn write_slices(
     }
     let (old, new) = part_new(transaction, "slice_sum", sums, |key| (key.grain, key.bucket)).await?;
     if !new.is_empty() {
-        let key = [
+        let types = [
             Type::INT2,
             Type::INT2,
             Type::INT8,
@@ -302,7 +316,8 @@ pub(super) async fn write_slices(
             Type::TEXT,
             Type::INT2,
         ];
-        copy_sums(transaction, "slice_sum", &key, &new, |key| {
+        let key = "slice_sum (grain, dimension, bucket, cluster, value, part";
+        copy_sums(transaction, key, &types, &new, |key| {
             vec![
                 Box::new(grain_code(key.grain)),
                 Box::new(key.dimension),

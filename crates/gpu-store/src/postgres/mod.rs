@@ -15,6 +15,7 @@ mod records;
 mod retain;
 mod rows;
 mod schema;
+mod set_sums;
 mod timescale;
 mod tls;
 mod url;
@@ -34,7 +35,7 @@ use crate::address::PostgresUrl;
 use crate::dump::{Line, LineReceiver, Target};
 use crate::error::StoreError;
 use crate::ledger::Catalog;
-use crate::query::{CostAnswer, CostQuery, RowPage, RowQuery};
+use crate::query::{CostAnswer, CostQuery, RowPage, RowQuery, SumPage, SumQuery};
 use crate::record::{RecordPage, RecordQuery};
 use crate::retention::Retention;
 use crate::store::{Answer, Appended, Batch, Facts, MOST_ROWS_AT_ONCE, Progress, Store, Totals};
@@ -157,6 +158,14 @@ impl Store for PostgresStore {
         self.reads(move |client| {
             let query = Arc::clone(&query);
             Box::pin(async move { rows::page(client, &query).await })
+        })
+    }
+
+    fn sums(&self, query: SumQuery) -> Answer<'_, SumPage> {
+        let query = Arc::new(query);
+        self.reads(move |client| {
+            let query = Arc::clone(&query);
+            Box::pin(async move { set_sums::page(client, &query).await })
         })
     }
 

@@ -131,6 +131,7 @@ fn set_sum(row: &Row) -> Result<Line, StoreError> {
         cluster: row.get(2),
         set: row.get(3),
         part: part_of(row.get(4))?,
+        price: row.get(15),
         sums: rows::sums(row, 5),
     })
 }
@@ -205,6 +206,7 @@ pub(super) async fn load(client: &mut Client, lines: &[Line]) -> Result<(), Stor
                 cluster,
                 set,
                 part,
+                price,
                 sums,
             } => {
                 let key = SetSlice {
@@ -213,6 +215,7 @@ pub(super) async fn load(client: &mut Client, lines: &[Line]) -> Result<(), Stor
                     cluster: *cluster,
                     set: *set,
                     part: *part,
+                    price: *price,
                 };
                 sets.push((key, *sums));
             }

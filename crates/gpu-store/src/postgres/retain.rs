@@ -109,10 +109,10 @@ fn deletions(retention: &Retention, floors: &Floors, now: Moment) -> Vec<(String
         (record("until_ms < $1", RecordKind::Memory), now),
         (record("at_ms < $1", RecordKind::Saving), floors.day),
         (piece("dimension_set", "last_day < $1"), floors.day),
-        // A row may start on the day before the floor and end after it.
+        // Sums of hours name prices. A row may start on the day before the floor and end after it.
         (
             piece("price_note", "last_day < $1"),
-            floors.raw.plus(-Grain::Day.milliseconds()),
+            floors.hour.plus(-Grain::Day.milliseconds()),
         ),
     ]);
     all

@@ -148,6 +148,7 @@ pub(super) fn read_measured(row: &Row) -> Result<MeasuredRow, StoreError> {
         cluster: row.get(1),
         set: row.get(2),
         part: part_of(row.get(3))?,
+        price: row.get(15),
         span: Span::new(Moment(row.get(4)), Moment(row.get(5))),
         measures: Measures {
             time: GpuTime {
@@ -293,7 +294,7 @@ pub(super) async fn dimensions(
     bodies(transaction, "dimension_set", ids).await
 }
 
-async fn prices(
+pub(super) async fn prices(
     transaction: &Transaction<'_>,
     ids: impl Iterator<Item = i64>,
 ) -> Result<HashMap<i64, Arc<PriceNote>>, StoreError> {

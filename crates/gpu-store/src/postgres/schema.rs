@@ -71,8 +71,8 @@ create index record_open on record (kind, at_ms) where is_open;
 
 /// Rows of a pod are found hour by hour: rows of one instant lie side by side in this index, where an index by pod would touch a page
 /// for each row. Sets of a namespace are found without reading all sets. Days are closed from their hours; those of older programs
-/// all are. The last day of a set is noted when rows are written, no longer when they are folded. Half of a page of sums stays
-/// free for their next states, which are then found without touching an index.
+/// all are. The last day of a set is noted when rows are written, no longer when they are folded. Sums of hours are kept by price, so
+/// that bills can be made of them. Some of each page of sums stays free for their next states, which then need no new place in an index.
 const V3: &str = "
 update dimension_set as d set last_day = n.day
     from (select set_id, max((end_ms - 1) / 86400000 * 86400000) as day from ledger_row
@@ -81,6 +81,8 @@ update dimension_set as d set last_day = n.day
 drop index ledger_row_set;
 create index ledger_row_hour on ledger_row ((start_ms / 3600000), set_id);
 create index dimension_set_namespace on dimension_set (((body::json) -> 'holder' ->> 'namespace'));
+alter table set_sum add column price bigint not null default 0;
+alter table set_sum drop constraint set_sum_pkey, add primary key (grain, bucket, cluster, set_id, part, price);
 insert into meta select 'closed', max(bucket) + 86400000 from set_sum where grain = 1440 having max(bucket) is not null;
 alter table set_sum set (fillfactor = 60);
 alter table slice_sum set (fillfactor = 60);

@@ -12,7 +12,9 @@ use super::rows;
 use crate::codes::{part_code, part_of};
 use crate::dump::State;
 use crate::error::StoreError;
-use crate::ledger::{Fold, FoldFrom, FoldInput, SUM_COLUMNS, SetSlice, Slice, Sums, floor, grain_code};
+use crate::ledger::{
+    ANY_PRICE, Fold, FoldFrom, FoldInput, SUM_COLUMNS, SetSlice, Slice, Sums, floor, grain_code,
+};
 use crate::store::Progress;
 
 /// Rows of one step: a few tenths of a second in which nothing else is written.
@@ -89,6 +91,7 @@ fn gather(
             cluster: row.cluster,
             set: row.set,
             part: row.part,
+            price: row.price,
             span: row.span,
             measures: row.measures,
         };
@@ -156,6 +159,7 @@ fn close_sets(transaction: &Transaction<'_>, path: &Path, day: Moment) -> Result
             cluster,
             set,
             part: part_of(part)?,
+            price: ANY_PRICE,
         };
         days.push((key, sums));
     }
@@ -197,8 +201,8 @@ pub(super) fn write_sets(
 ) -> Result<(), StoreError> {
     const ACT: &str = "write roll-ups";
     let sql = format!(
-        "insert into set_sum values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)
-         on conflict (grain, bucket, cluster, set_id, part) {ADD}"
+        "insert into set_sum values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)
+         on conflict (grain, bucket, cluster, set_id, part, price) {ADD}"
     );
     let mut insert = transaction.prepare_cached(&sql).or_fail(ACT, path)?;
     for (key, sums) in sums {
@@ -220,7 +224,8 @@ pub(super) fn write_sets(
                 g,
                 h,
                 i,
-                j
+                j,
+                key.price
             ])
             .or_fail(ACT, path)?;
     }

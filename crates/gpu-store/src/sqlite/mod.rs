@@ -14,6 +14,7 @@ mod records;
 mod retain;
 mod rows;
 mod schema;
+mod set_sums;
 mod threads;
 
 #[cfg(test)]
@@ -30,7 +31,7 @@ pub use files::{backup, restore};
 use crate::dump::{Line, LineReceiver, Target};
 use crate::error::StoreError;
 use crate::ledger::Catalog;
-use crate::query::{CostAnswer, CostQuery, RowPage, RowQuery};
+use crate::query::{CostAnswer, CostQuery, RowPage, RowQuery, SumPage, SumQuery};
 use crate::record::{RecordPage, RecordQuery};
 use crate::retention::Retention;
 use crate::store::{Answer, Appended, Batch, Facts, Progress, Store, Totals};
@@ -131,6 +132,12 @@ impl Store for SqliteStore {
         let path = self.path.clone();
         self.reader
             .ask(move |reader| rows::page(&mut reader.connection, &path, &query))
+    }
+
+    fn sums(&self, query: SumQuery) -> Answer<'_, SumPage> {
+        let path = self.path.clone();
+        self.reader
+            .ask(move |reader| set_sums::page(&mut reader.connection, &path, &query))
     }
 
     fn records(&self, query: RecordQuery) -> Answer<'_, RecordPage> {

@@ -117,7 +117,7 @@ fn parsed<T: serde::de::DeserializeOwned>(body: &str) -> Result<T, StoreError> {
 fn set_sum(row: &Row<'_>) -> rusqlite::Result<Result<Line, StoreError>> {
     let (grain, part): (i16, i16) = (row.get(0)?, row.get(4)?);
     let (bucket, cluster, set) = (Moment(row.get(1)?), row.get(2)?, row.get(3)?);
-    let sums = rows::sums(row, 5)?;
+    let (sums, price) = (rows::sums(row, 5)?, row.get(15)?);
     Ok((|| {
         Ok(Line::SetSum {
             grain: grain_of_code(grain).ok_or_else(|| unknown("grain", grain))?,
@@ -125,6 +125,7 @@ fn set_sum(row: &Row<'_>) -> rusqlite::Result<Result<Line, StoreError>> {
             cluster,
             set,
             part: part_of(part)?,
+            price,
             sums,
         })
     })())
@@ -264,6 +265,7 @@ fn load_shared(transaction: &Transaction<'_>, path: &Path, line: &Line) -> Resul
             cluster,
             set,
             part,
+            price,
             sums,
         } => {
             let key = SetSlice {
@@ -272,6 +274,7 @@ fn load_shared(transaction: &Transaction<'_>, path: &Path, line: &Line) -> Resul
                 cluster: *cluster,
                 set: *set,
                 part: *part,
+                price: *price,
             };
             fold::write_sets(transaction, path, &[(key, *sums)])
         }

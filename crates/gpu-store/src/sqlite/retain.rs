@@ -86,8 +86,8 @@ fn deletions(retention: &Retention, floors: &Floors, now: Moment) -> Vec<(String
         let floor = floors.of(Some(grain));
         all.push((
             format!(
-                "delete from set_sum where (grain, bucket, cluster, set_id, part) in
-                 (select grain, bucket, cluster, set_id, part from set_sum where grain = {code} and bucket < ?1 limit ?2)"
+                "delete from set_sum where (grain, bucket, cluster, set_id, part, price) in
+                 (select grain, bucket, cluster, set_id, part, price from set_sum where grain = {code} and bucket < ?1 limit ?2)"
             ),
             floor,
         ));
@@ -132,10 +132,10 @@ fn deletions(retention: &Retention, floors: &Floors, now: Moment) -> Vec<(String
         (record("until_ms < ?1", RecordKind::Memory), now),
         (record("at_ms < ?1", RecordKind::Saving), floors.day),
         (
-            // A row may start on the day before the floor and end after it.
+            // Sums of hours name prices. A row may start on the day before the floor and end after it.
             "delete from price_note where id in (select id from price_note where last_day < ?1 limit ?2)"
                 .to_owned(),
-            floors.raw.plus(-Grain::Day.milliseconds()),
+            floors.hour.plus(-Grain::Day.milliseconds()),
         ),
     ]);
     all

@@ -131,7 +131,9 @@ pub(super) fn read_measured(row: &Row<'_>) -> rusqlite::Result<Result<MeasuredRo
     };
     let (seq, cluster, set) = (row.get(0)?, row.get(1)?, row.get(2)?);
     let span = Span::new(Moment(row.get(4)?), Moment(row.get(5)?));
+    let price = row.get(15)?;
     Ok(part_of(row.get(3)?).map(|part| MeasuredRow {
+        price,
         seq,
         cluster,
         set,
@@ -248,13 +250,18 @@ fn hours(
 
 /// What the rows of a page have in common, read once.
 #[derive(Default)]
-struct Shared {
+pub(super) struct Shared {
     sets: HashMap<i64, Arc<Dimensions>>,
     prices: HashMap<i64, Arc<PriceNote>>,
 }
 
 impl Shared {
-    fn set(&mut self, connection: &Connection, path: &Path, id: i64) -> Result<Arc<Dimensions>, StoreError> {
+    pub(super) fn set(
+        &mut self,
+        connection: &Connection,
+        path: &Path,
+        id: i64,
+    ) -> Result<Arc<Dimensions>, StoreError> {
         if let Some(known) = self.sets.get(&id) {
             return Ok(Arc::clone(known));
         }
@@ -263,7 +270,12 @@ impl Shared {
         Ok(read)
     }
 
-    fn price(&mut self, connection: &Connection, path: &Path, id: i64) -> Result<Arc<PriceNote>, StoreError> {
+    pub(super) fn price(
+        &mut self,
+        connection: &Connection,
+        path: &Path,
+        id: i64,
+    ) -> Result<Arc<PriceNote>, StoreError> {
         if let Some(known) = self.prices.get(&id) {
             return Ok(Arc::clone(known));
         }

@@ -69,6 +69,7 @@ create index record_open on record (kind, at_ms) where is_open = 1;
 /// Rows of a pod are found hour by hour: rows of one instant lie side by side in this index, where an index by pod would touch a page
 /// for each row. Sets of a namespace are found without reading all sets. Days are closed from their hours; those of older
 /// programs all are. The last day of a set is noted when rows are written, no longer when they are folded.
+/// Sums of hours are kept by price, so that bills can be made of them.
 const V3: &str = "
 update dimension_set as d set last_day = n.day
     from (select set_id, max((end_ms - 1) / 86400000 * 86400000) as day from ledger_row
@@ -77,6 +78,16 @@ update dimension_set as d set last_day = n.day
 drop index ledger_row_set;
 create index ledger_row_hour on ledger_row (start_ms / 3600000, set_id);
 create index dimension_set_namespace on dimension_set (json_extract(body, '$.holder.namespace'));
+create table priced_sum (
+    grain integer not null, bucket integer not null, cluster integer not null, set_id integer not null, part integer not null,
+    held_ms integer not null, used_ms integer not null, unmeasured_ms integer not null, unpriced_ms integer not null,
+    list integer not null, allocated integer not null, used integer not null, unused integer not null,
+    unmeasured integer not null, estimated integer not null, price integer not null,
+    primary key (grain, bucket, cluster, set_id, part, price)
+) strict, without rowid;
+insert into priced_sum select *, 0 from set_sum;
+drop table set_sum;
+alter table priced_sum rename to set_sum;
 insert into meta select 'closed', max(bucket) + 86400000 from set_sum where grain = 1440 having max(bucket) is not null;
 ";
 

@@ -26,7 +26,9 @@ fn the_first_version_is_migrated_and_keeps_what_it_holds() {
     connection
         .execute_batch(
             "insert into cluster values (1, 'blue'); insert into meta values ('longest_ms', 7);
-             insert into record values (4, 1, 'intent', 5, 'group/a', 1, null, '{}')",
+             insert into record values (4, 1, 'intent', 5, 'group/a', 1, null, '{}');
+             insert into set_sum values (1440, 86400000, 1, 1, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10);
+             insert into slice_sum values (1440, 0, 86400000, 1, 'blue', 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10)",
         )
         .unwrap();
     drop(connection);
@@ -42,6 +44,15 @@ fn the_first_version_is_migrated_and_keeps_what_it_holds() {
         )
         .unwrap();
     assert_eq!(kept, ("blue".to_owned(), 5));
+    // Days that have sums count as closed; what comes later for them is added.
+    let closed: (i64, i64) = connection
+        .query_row(
+            "select m.value, s.estimated from meta m, set_sum s where m.name = 'closed' and s.price = 0",
+            [],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )
+        .unwrap();
+    assert_eq!(closed, (172_800_000, 10));
     // Opening it again changes nothing.
     drop(SqliteStore::open(&path).unwrap());
     assert_eq!(version(&path), newest());

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use gpu_cost::{Grain, Moment, Span};
 use gpu_store::{Batch, CostQuery, Dimension, Store, StoreAddress, open};
 use gpu_testbed::postgres::{Ending, Postgres};
 use gpu_testbed::{Bed, require};
@@ -176,8 +177,7 @@ async fn rows_lie_in_partitions_that_are_made_ahead_and_dropped_whole() -> anyho
             })
             .await?;
         fold(&*store).await;
-        let (client, connection) = tokio_postgres::connect(&server.url_of("days"), NoTls).await?;
-        tokio::spawn(connection);
+        let client = connected(&server, "days").await?;
         let partitions = async || {
             let sql = "select c.relname::text from pg_inherits i join pg_class c on c.oid = i.inhrelid
                  where i.inhparent = 'gpu_autoscaler.ledger_row'::regclass order by 1";
@@ -193,6 +193,95 @@ async fn rows_lie_in_partitions_that_are_made_ahead_and_dropped_whole() -> anyho
         // The floor is 4 March. A row of 3 March may reach over it, so its partition stays, empty.
         assert_eq!(partitions().await?[0], "ledger_row_20260303");
         assert_eq!(store.totals().await?.rows, 7);
+        Ok(())
+    })
+    .await
+}
+
+/// What the first version left, as it would be found.
+const FIRST_VERSION: &str = include_str!("first_version.sql");
+
+async fn connected(server: &Postgres, name: &str) -> anyhow::Result<tokio_postgres::Client> {
+    let (client, connection) = tokio_postgres::connect(&server.url_of(name), NoTls).await?;
+    tokio::spawn(connection);
+    Ok(client)
+}
+
+#[tokio::test]
+async fn the_first_version_is_migrated_and_keeps_what_it_holds() -> anyhow::Result<()> {
+    require!(Postgres::need());
+    let bed = Bed::new()?;
+    bed.guard(WHOLE, async {
+        let server = Postgres::start(&bed).await?;
+        let address = new_database(&server, "old").await?;
+        let client = connected(&server, "old").await?;
+        client.batch_execute(FIRST_VERSION).await?;
+        let body = serde_json::to_string(&gpu_store::Dimensions::of(&pod_row(1, span(0, HOUR))))?;
+        client
+            .execute("update dimension_set set body = $1", &[&body])
+            .await?;
+        let asked = async |store: &dyn Store| {
+            let day = Span::new(Moment(86_400_000), Moment(172_800_000));
+            store.cost(CostQuery::by(day, Vec::new())).await
+        };
+        for _ in 0..2 {
+            // The second time changes nothing.
+            let store = open(&address).await?;
+            assert_eq!(store.facts().await?.unfolded, 1);
+            let totals = store.totals().await?;
+            assert_eq!((totals.rows, totals.set_slices, totals.slices), (2, 2, 2));
+            assert_eq!(totals.slice_sums.allocated, 24);
+            assert_eq!(totals.records.len(), 1);
+            // The day is closed: its sum answers, and with it the row that is not folded.
+            let answer = asked(&*store).await?;
+            assert_eq!(answer.grains, [Some(Grain::Day)]);
+            assert_eq!(answer.lines[0].sums.allocated, 12);
+        }
+        let row = client
+            .query_one(
+                "select (select value from meta where name = 'closed'), (select last_day from dimension_set)",
+                &[],
+            )
+            .await?;
+        // Rows that were not folded had not yet told their set the day.
+        assert_eq!(
+            (row.get::<_, i64>(0), row.get::<_, i64>(1)),
+            (172_800_000, 86_400_000)
+        );
+        let store = open(&address).await?;
+        fold(&*store).await;
+        assert_eq!(store.facts().await?.unfolded, 0);
+        assert_eq!(
+            asked(&*store).await?.lines[0].sums.allocated,
+            12,
+            "added to the closed day"
+        );
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn tables_of_a_later_program_are_refused_untouched() -> anyhow::Result<()> {
+    require!(Postgres::need());
+    let bed = Bed::new()?;
+    bed.guard(WHOLE, async {
+        let server = Postgres::start(&bed).await?;
+        let address = new_database(&server, "new").await?;
+        open(&address).await?.close().await?;
+        let client = connected(&server, "new").await?;
+        let raise = "update gpu_autoscaler.meta set value = value + 5 where name = 'schema' returning value";
+        let later: i64 = client.query_one(raise, &[]).await?.get(0);
+        let Err(error) = open(&address).await else {
+            anyhow::bail!("it was opened");
+        };
+        assert!(
+            matches!(error, gpu_store::StoreError::NewerSchema { .. }),
+            "{error}"
+        );
+        assert!(error.to_string().contains("run the newer program"), "{error}");
+        let found = "select value from gpu_autoscaler.meta where name = 'schema'";
+        assert_eq!(client.query_one(found, &[]).await?.get::<_, i64>(0), later);
         Ok(())
     })
     .await

@@ -120,7 +120,7 @@ pub(crate) fn pod_row(pod: u32, span: Span) -> LedgerRow {
 pub(crate) fn idle_row(machine: u32, span: Span) -> LedgerRow {
     let allocated = NanoUsd(span.milliseconds() * 777 + 1);
     let amounts = Amounts {
-        list: allocated,
+        list: NanoUsd(allocated.0 * 2),
         allocated,
         unused: allocated,
         ..Amounts::default()

@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use gpu_store::dump::Target;
+use gpu_store::entries::Opening;
 use gpu_store::error::ErrorClass;
 use gpu_store::sqlite::{SqliteOptions, SqliteStore, backup, restore};
-use gpu_store::{Batch, Store, StoreAddress, StoreError};
+use gpu_store::{Batch, CostQuery, Dimension, RecordKind, RecordQuery, Store, StoreAddress, StoreError};
 use tempfile::TempDir;
 
 use crate::contract::{self, all_rows, fold};
-use crate::sample::{DAY, HOUR, MINUTE, pod_row, span};
+use crate::sample::{DAY, HOUR, MINUTE, at, cluster, pod_row, span};
 
 /// Set for the child that a test kills: the file that it writes to.
 const CHILD_WRITES_TO: &str = "GPU_STORE_TEST_CHILD_FILE";
@@ -60,14 +61,19 @@ fn child_that_writes_until_it_is_killed() {
 }
 
 fn child(path: &Path) -> Child {
+    spawn(
+        "sqlite::child_that_writes_until_it_is_killed",
+        CHILD_WRITES_TO,
+        path,
+    )
+}
+
+/// This program again, as the one test that the variable wakes up.
+fn spawn(test: &str, variable: &str, path: &Path) -> Child {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
-        .args([
-            "--exact",
-            "sqlite::child_that_writes_until_it_is_killed",
-            "--nocapture",
-        ])
-        .env(CHILD_WRITES_TO, path)
+        .args(["--exact", test, "--nocapture"])
+        .env(variable, path)
         .stdout(Stdio::piped())
         .stderr(Stdio::inherit())
         .process_group(0);
@@ -115,6 +121,138 @@ async fn a_killed_process_loses_nothing_acknowledged_and_doubles_nothing() {
             totals,
             "roll-ups count each row once"
         );
+    }
+}
+
+/// Ticks of settlement in a day, and the pods that each has a row of.
+const TICKS: i64 = 288;
+const PODS: u32 = 12;
+/// Set for the child that settles a day: the file that it writes to.
+const CHILD_SETTLES_IN: &str = "GPU_STORE_TEST_CHILD_SETTLES_IN";
+
+/// The tick's rows and the place up to which the day is settled, in one batch.
+fn tick(number: i64) -> Batch {
+    let (from, to) = (number * 5 * MINUTE, (number + 1) * 5 * MINUTE);
+    let mut rows: Vec<_> = (0..PODS).map(|pod| pod_row(pod, span(from, to))).collect();
+    if number % 9 == 4 {
+        // Something was learnt late: the first row of the tick before is taken back and written anew.
+        let wrong = pod_row(0, span(from - 5 * MINUTE, from));
+        let mut right = wrong.clone();
+        right.revision = 1;
+        right.time.used_ms += 1;
+        rows.extend([wrong.reversed(1), right.sealed()]);
+    }
+    let place = Opening {
+        cluster: cluster("blue"),
+        id: "day".to_owned(),
+        machine: "i-1".to_owned(),
+        since: at(0),
+        settled_until: at(to),
+        is_closed: number + 1 == TICKS,
+        holding: serde_json::json!({}),
+    };
+    Batch {
+        rows,
+        replacements: vec![place.record().unwrap()],
+        ..Batch::default()
+    }
+}
+
+/// Goes on where the ledger says that it stopped.
+async fn settle(store: &SqliteStore, mut each: impl FnMut(i64)) {
+    let found = store.records(RecordQuery::of(RecordKind::Opening)).await.unwrap();
+    let place = found.records.first().map(|record| Opening::read(record).unwrap());
+    let done = place.map_or(0, |place| (place.settled_until.0 - at(0).0) / (5 * MINUTE));
+    for number in done..TICKS {
+        store.append(tick(number)).await.unwrap();
+        each(number);
+        if number % 4 == 0 {
+            store.roll_up().await.unwrap();
+        }
+    }
+    fold(store).await;
+}
+
+/// The child of the test below. Without the variable it is an empty test.
+#[test]
+fn child_that_settles_a_day() {
+    let Some(path) = std::env::var_os(CHILD_SETTLES_IN) else {
+        return;
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let store = SqliteStore::open(Path::new(&path)).unwrap();
+    let mut out = std::io::stdout();
+    runtime.block_on(settle(&store, |number| {
+        writeln!(out, "acknowledged {number}").unwrap();
+        out.flush().unwrap();
+    }));
+}
+
+/// A day that is settled by processes of which all but the last are killed, each after so many batches as `deaths` says in turn.
+async fn check_a_day_with_kills(mut deaths: impl Iterator<Item = usize>) {
+    let directory = TempDir::new().unwrap();
+    let (path, other) = (
+        directory.path().join("killed.db"),
+        directory.path().join("whole.db"),
+    );
+    let mut killed = 0;
+    loop {
+        let mut child = spawn("sqlite::child_that_settles_a_day", CHILD_SETTLES_IN, &path);
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let acknowledged = lines.filter(|line| line.as_ref().unwrap().starts_with("acknowledged"));
+        let wanted = deaths.next().unwrap();
+        let seen = acknowledged.take(wanted).count();
+        if seen < wanted {
+            assert!(child.wait().unwrap().success());
+            break;
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        killed += 1;
+    }
+    assert!(killed > 0);
+    let (killed, whole) = (
+        SqliteStore::open(&path).unwrap(),
+        SqliteStore::open(&other).unwrap(),
+    );
+    settle(&whole, |_| {}).await;
+    assert_eq!(all_rows(&killed).await, all_rows(&whole).await);
+    assert_eq!(killed.totals().await.unwrap(), whole.totals().await.unwrap());
+    let query = CostQuery::by(span(0, DAY), vec![Dimension::Pod]);
+    assert_eq!(
+        killed.cost(query.clone()).await.unwrap(),
+        whole.cost(query).await.unwrap()
+    );
+}
+
+#[tokio::test]
+async fn killed_at_random_moments_of_a_day_the_ledger_is_the_same() {
+    check_a_day_with_kills(
+        [17, 1, 60, 33, 2, 90, 41]
+            .into_iter()
+            .chain(std::iter::repeat(1_000)),
+    )
+    .await;
+}
+
+/// The same with many more deaths, day after day, as long as asked for.
+#[tokio::test]
+async fn soak_killed_all_day_the_ledger_is_the_same() {
+    let seconds = std::env::var("GPU_SOAK_SECONDS")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(0);
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(seconds);
+    let mut random = 1_u64;
+    loop {
+        check_a_day_with_kills(std::iter::from_fn(|| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            Some(1 + usize::try_from((random >> 33) % 50).unwrap())
+        }))
+        .await;
+        if std::time::Instant::now() >= until {
+            break;
+        }
     }
 }
 
@@ -258,12 +396,7 @@ async fn retention_gives_room_back() {
     let before = store.facts().await.unwrap().bytes.unwrap();
     let retention = gpu_store::Retention::default();
     for _ in 0..1_000 {
-        if store
-            .retain(retention, crate::sample::at(60 * DAY))
-            .await
-            .unwrap()
-            .is_done
-        {
+        if store.retain(retention, at(60 * DAY)).await.unwrap().is_done {
             break;
         }
     }

@@ -49,6 +49,7 @@ const CASES: &[(&str, Case)] = cases![
     moving::a_cut_dump_is_refused_and_the_target_says_so,
     moving::an_export_has_every_row,
     moving::an_export_to_focus_keeps_its_rules_and_its_sums,
+    moving::exports_reach_behind_the_rows_and_say_so,
 ];
 
 /// Runs every case against a new store each.

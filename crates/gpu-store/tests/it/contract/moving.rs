@@ -1,9 +1,12 @@
 //! Dumps and exports.
 
+use std::collections::BTreeMap;
+
 use gpu_cost::focus::{Account, Column, check, parse_csv};
+use gpu_cost::{LedgerRow, Moment, Span};
 use gpu_store::dump::{self, Target};
 use gpu_store::export::{Csv, export, export_focus};
-use gpu_store::{Batch, CostQuery, Dimension, Store, StoreAddress, StoreError};
+use gpu_store::{Batch, CostQuery, Dimension, Measures, Retention, Store, StoreAddress, StoreError};
 
 use super::answers::three_days;
 use super::ledger::{all_rows, write};
@@ -125,6 +128,92 @@ pub(crate) async fn an_export_has_every_row(address: StoreAddress) {
     assert_eq!(nothing, 0);
 }
 
+fn nanos(text: &str) -> i64 {
+    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    let sign = if whole.starts_with('-') { -1 } else { 1 };
+    let whole = whole.trim_start_matches('-');
+    sign * format!("{whole}{part:0<9}").parse::<i64>().unwrap()
+}
+
+/// Rows are dropped after a day, hours after three: the sum of all lines is that of the rows as they were.
+pub(crate) async fn exports_reach_behind_the_rows_and_say_so(address: StoreAddress) {
+    let store = opened(&address).await;
+    let rows = three_days();
+    write(&*store, rows.clone()).await.unwrap();
+    let retention = Retention {
+        raw_days: 1,
+        five_minute_days: 1,
+        hourly_days: 2,
+        ..Retention::default()
+    };
+    while !store.retain(retention, at(3 * DAY + HOUR)).await.unwrap().is_done {}
+    // Days before day 1, hours of day 1, rows from day 2 on.
+    let mut text = Vec::new();
+    export(&*store, None, span(0, 4 * DAY), &Csv, &mut text)
+        .await
+        .unwrap();
+    let text = String::from_utf8(text).unwrap();
+    let mut lines = text.lines();
+    let names: Vec<&str> = lines.next().unwrap().split(',').collect();
+    let place = |name: &str| names.iter().position(|found| *found == name).unwrap();
+    let (money, kept_as) = (place("allocated-usd"), place("kept-as"));
+    let (mut sum, mut kinds) = (0, BTreeMap::new());
+    for line in lines {
+        let cells: Vec<&str> = line.split(',').collect();
+        sum += nanos(cells[money]);
+        *kinds.entry(cells[kept_as].to_owned()).or_insert(0) += 1;
+    }
+    let allocated =
+        |rows: &[LedgerRow]| -> i64 { rows.iter().map(|row| row.amounts.unwrap().allocated.0).sum() };
+    assert_eq!(sum, allocated(&rows));
+    assert_eq!(
+        kinds.keys().collect::<Vec<_>>(),
+        ["row", "sum of a day", "sum of an hour"]
+    );
+    let words = |error: StoreError| error.to_string();
+    let crooked = export(&*store, None, span(HOUR, 4 * DAY), &Csv, Vec::new()).await;
+    assert!(words(crooked.unwrap_err()).contains("whole day"));
+    let crooked = export(&*store, None, span(DAY + 1, 4 * DAY), &Csv, Vec::new()).await;
+    assert!(words(crooked.unwrap_err()).contains("whole hour"));
+
+    let account = Account {
+        id: "research".to_owned(),
+        name: None,
+        closed_before: at(0),
+    };
+    let mut bill = Vec::new();
+    let window = span(DAY, 4 * DAY);
+    let written = export_focus(&*store, None, window, &account, &[], &mut bill)
+        .await
+        .unwrap();
+    assert!(0 < written.from_sums && written.from_sums < written.records);
+    let records = parse_csv(&String::from_utf8(bill).unwrap()).unwrap();
+    assert_eq!(check(&records), []);
+    let billed: i64 = records
+        .iter()
+        .filter_map(|record| record.get(Column::EffectiveCost))
+        .map(nanos)
+        .sum();
+    let after: Vec<LedgerRow> = rows.iter().map(|row| later_part(row, at(DAY))).collect();
+    assert_eq!(billed, allocated(&after));
+    let summed = records
+        .iter()
+        .filter(|record| record.get(Column::AllocatedMethodId) == Some("hour-sum"));
+    assert!(summed.clone().count() > 0);
+    assert!(summed.clone().all(|record| record.get(Column::RowKey).is_none()));
+    let early = export_focus(&*store, None, span(0, 4 * DAY), &account, &[], Vec::new()).await;
+    assert!(words(early.unwrap_err()).contains("price of every charge"));
+}
+
+/// What of a row lies after an instant.
+fn later_part(row: &LedgerRow, from: Moment) -> LedgerRow {
+    let inside = Span::new(row.span.start.max(from), row.span.end.max(from));
+    let sums = Measures::of(row).within(row.span, inside);
+    let mut part = row.clone();
+    part.amounts.as_mut().unwrap().allocated.0 = sums.allocated;
+    part
+}
+
 pub(crate) async fn an_export_to_focus_keeps_its_rules_and_its_sums(address: StoreAddress) {
     let store = opened(&address).await;
     let rows: Vec<_> = (0..5)
@@ -145,10 +234,6 @@ pub(crate) async fn an_export_to_focus_keeps_its_rules_and_its_sums(address: Sto
     assert_eq!(records.len() as u64, written.records);
     assert_eq!(written.unpriced, 0);
     assert_eq!(check(&records), []);
-    let nanos = |text: &str| -> i64 {
-        let (whole, part) = text.split_once('.').unwrap_or((text, ""));
-        format!("{whole}{part:0<9}").parse().unwrap()
-    };
     let billed: i64 = records
         .iter()
         .filter_map(|record| record.get(Column::EffectiveCost))
