@@ -201,6 +201,19 @@ impl PriceDesk {
             .collect()
     }
 
+    /// The age of each source for a gauge by source: that of its oldest list. A source without any list that was ever read is
+    /// left out.
+    pub fn ages(&self) -> BTreeMap<&'static str, Duration> {
+        let mut ages = BTreeMap::new();
+        for status in self.status() {
+            if let Some(age) = status.age {
+                let oldest = ages.entry(status.source).or_insert(age);
+                *oldest = age.max(*oldest);
+            }
+        }
+        ages
+    }
+
     /// Counts the books so far; a change of it is a change of prices.
     pub fn revisions(&self) -> watch::Receiver<u64> {
         self.shared.revision.subscribe()

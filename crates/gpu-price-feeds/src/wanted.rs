@@ -14,6 +14,8 @@ pub struct Wanted {
 
 /// The clouds have some hundred types of GPU machines in some dozen regions; more than this is a mistake or an attack.
 const MOST: usize = 20_000;
+/// The largest cloud has some seventy. Each costs a download, so labels of nodes must not make up any number of them.
+const MOST_REGIONS: usize = 150;
 /// The longest name of a machine type that any cloud has is half of this.
 const LONGEST: usize = 64;
 
@@ -43,9 +45,11 @@ impl Wanted {
             |text: &str, is: fn(u8) -> bool| (1..=LONGEST).contains(&text.len()) && text.bytes().all(is);
         let known = cloud != Cloud::OnPremises;
         if known && self.len() < MOST && proper(region, is_region) && proper(instance_type, is_type) {
-            self.places
-                .entry(cloud)
-                .or_default()
+            let regions = self.places.entry(cloud).or_default();
+            if regions.len() >= MOST_REGIONS && !regions.contains_key(region) {
+                return;
+            }
+            regions
                 .entry(region.to_owned())
                 .or_default()
                 .insert(instance_type.to_owned());
@@ -125,5 +129,9 @@ mod tests {
         assert_eq!(wanted.part(Cloud::Aws, Some("us-east-1")).len(), 1);
         assert!(wanted.part(Cloud::Aws, Some("us-west-2")).is_empty());
         assert!(wanted.has(Cloud::Azure, "eastus", "Standard_ND96isr_H100_v5"));
+        for number in 0..1000 {
+            wanted.add(Cloud::Aws, &format!("region-{number}"), "p5.48xlarge");
+        }
+        assert_eq!(wanted.regions(Cloud::Aws).count(), 150);
     }
 }

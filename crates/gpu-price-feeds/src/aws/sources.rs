@@ -164,10 +164,7 @@ fn read_token(path: &Path, giver: &'static str) -> Result<String, CredentialsErr
 }
 
 fn hidden(secret: &Secret, giver: &'static str) -> Result<HeaderValue, CredentialsError> {
-    let value = HeaderValue::from_str(secret.expose());
-    let mut value = value.map_err(|_| CredentialsError::Content { giver })?;
-    value.set_sensitive(true);
-    Ok(value)
+    secret.header().ok_or(CredentialsError::Content { giver })
 }
 
 fn text(answer: &Response, giver: &'static str) -> Result<String, CredentialsError> {

@@ -4,6 +4,8 @@ use gpu_cost::Moment;
 use gpu_cost::prices::{NodeSplit, OverrideRate};
 use gpu_model::{NanoUsd, Permille};
 
+use proptest::prelude::*;
+
 use super::*;
 
 const WRITTEN: Moment = Moment::from_seconds(1_700_000_000);
@@ -78,6 +80,24 @@ fn every_kind_of_rule_is_read() {
         gibibyte_hour: NanoUsd(4_200_000),
     };
     assert_eq!(document.split, Some(expected));
+}
+
+#[test]
+fn the_example_of_the_documentation_is_one() {
+    let documentation = include_str!("../../../../docs/cost.md");
+    let block = documentation
+        .split("```")
+        .find(|block| block.contains("overrides:\n"))
+        .unwrap();
+    let document = parse(block.strip_prefix("yaml").unwrap(), WRITTEN).unwrap();
+    let rules = (
+        document.overrides.len(),
+        document.discounts.len(),
+        document.commitments.len(),
+        document.sheet.len(),
+    );
+    assert_eq!(rules, (1, 1, 2, 1));
+    assert_eq!(document.split, Some(NodeSplit::AllToGpu));
 }
 
 #[test]
@@ -206,4 +226,11 @@ fn a_document_is_bounded_in_every_direction() {
         laughs += &format!("a{step}: &a{step} [{refers}]\n");
     }
     assert!(parse(&laughs, WRITTEN).is_err());
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_the_reader_panic(text in "(overrides|sheet|split|discounts|asOf|name|off|[ :\\-{}\\[\\],.%&*0-9a-z\n'\"])*") {
+        let _ = parse(&text, WRITTEN);
+    }
 }

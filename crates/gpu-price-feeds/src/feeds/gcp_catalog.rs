@@ -1,5 +1,7 @@
 //! Google's catalogue of billing: one list for all regions, in pages. A machine's price is put together from its pieces.
 
+mod token;
+
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -8,10 +10,11 @@ use gpu_cost::formats::{self, gcp_skus::Pieces};
 use gpu_cost::prices::{MachineType, bundled_machine_types};
 use gpu_model::Cloud;
 use gpu_runtime::http::client::{
-    Client, ClientSettings, HeaderName, HeaderValue, Limits, Request, Secret, Url,
+    Client, ClientSettings, HeaderName, Limits, Request, Secret, SettingsError, Url, header,
 };
 
 use super::{Answer, Division, Feed, FeedError, FeedSettingsError, ListRequest, Validators, pages, pipe};
+use token::MetadataToken;
 
 /// Where the catalogue is, and who asks.
 #[derive(Debug, Clone)]
@@ -20,8 +23,8 @@ pub struct GcpCatalogSettings {
     pub endpoint: String,
     /// The service whose prices are read.
     pub service: String,
-    /// A key of an own project. Without one the client's authorization has to name a token.
-    pub api_key: Option<Secret>,
+    /// Who asks.
+    pub identity: GcpIdentity,
     /// How it is reached.
     pub client: ClientSettings,
     /// How long one page may take.
@@ -34,11 +37,27 @@ impl Default for GcpCatalogSettings {
             endpoint: "https://cloudbilling.googleapis.com".to_owned(),
             // Compute Engine.
             service: "6F81-5844-456A".to_owned(),
-            api_key: None,
+            identity: GcpIdentity::Metadata {
+                endpoint: "http://metadata.google.internal".to_owned(),
+            },
             client: ClientSettings::default(),
             timeout: Duration::from_secs(60),
         }
     }
+}
+
+/// Who asks; the catalogue is public, but not for nobody.
+#[derive(Debug, Clone)]
+pub enum GcpIdentity {
+    /// An API key of a project in which the Cloud Billing API is enabled.
+    ApiKey(Secret),
+    /// The service account of the machine or, with Workload Identity, of the pod.
+    Metadata {
+        /// Where machines of Google find what concerns them.
+        endpoint: String,
+    },
+    /// Whatever the client's authorization says, as a token in a file.
+    OfClient,
 }
 
 /// The largest page that may be asked for.
@@ -53,6 +72,7 @@ const PAGE_BYTES: u64 = 128 * 1024 * 1024;
 pub struct GcpCatalog {
     list: Url,
     client: Client,
+    token: Option<MetadataToken>,
     limits: Limits,
 }
 
@@ -61,30 +81,38 @@ impl GcpCatalog {
     pub fn new(settings: GcpCatalogSettings) -> Result<Self, FeedSettingsError> {
         let base = pages::base(&settings.endpoint)?;
         let mut client = settings.client;
-        if let Some(key) = &settings.api_key {
-            // In a header and not in the address, which proxies write down.
-            let mut value = HeaderValue::from_str(key.expose())
-                .map_err(|_| gpu_runtime::http::client::SettingsError::Credentials)?;
-            value.set_sensitive(true);
-            client
-                .headers
-                .insert(HeaderName::from_static("x-goog-api-key"), value);
+        let mut token = None;
+        match settings.identity {
+            GcpIdentity::ApiKey(key) => {
+                // In a header and not in the address, which proxies write down.
+                let name = HeaderName::from_static("x-goog-api-key");
+                client
+                    .headers
+                    .insert(name, key.header().ok_or(SettingsError::Credentials)?);
+            }
+            GcpIdentity::Metadata { endpoint } => token = Some(MetadataToken::new(&pages::base(&endpoint)?)?),
+            GcpIdentity::OfClient => {}
         }
         Ok(Self {
             list: pages::below(&base, &["v1", "services", &settings.service, "skus"]),
             client: Client::new(client)?,
+            token,
             limits: Limits::new(settings.timeout, PAGE_BYTES),
         })
     }
 
-    fn page(&self, token: Option<&str>) -> Request {
+    async fn page(&self, token: Option<&str>) -> Result<Request, FeedError> {
         let mut url = self.list.clone();
         url.query_pairs_mut().append_pair("pageSize", PAGE_SIZE);
         url.query_pairs_mut().append_pair("currencyCode", "USD");
         if let Some(token) = token {
             url.query_pairs_mut().append_pair("pageToken", token);
         }
-        Request::get(url)
+        let request = Request::get(url);
+        Ok(match &self.token {
+            Some(bearer) => request.header(header::AUTHORIZATION, bearer.header().await?),
+            None => request,
+        })
     }
 
     /// Reads every page.
@@ -93,7 +121,7 @@ impl GcpCatalog {
         let mut seen = BTreeSet::new();
         let mut token: Option<String> = None;
         for _ in 0..MOST_PAGES {
-            let chunks = pages::ask(&self.client, self.page(token.as_deref()), self.limits).await?;
+            let chunks = pages::ask(&self.client, self.page(token.as_deref()).await?, self.limits).await?;
             let gathered = Arc::clone(&pieces);
             let next = pipe::parse(chunks, move |reader| {
                 let limits = formats::Limits {

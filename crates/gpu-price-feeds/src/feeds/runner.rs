@@ -211,7 +211,8 @@ impl<F: Feed> Runner<F> {
                     pause_seconds = pause.as_secs(), "failed to read a price list; what it said before stands");
             }
         }
-        if let Some(directory) = &self.directory
+        let fine = list.failures == 0;
+        if let Some(directory) = self.directory.as_ref().filter(|_| fine)
             && let Err(error) = lists.save(directory, self.feed.source())
         {
             warn!(source = self.feed.source(), %error, "failed to keep prices for the next start");

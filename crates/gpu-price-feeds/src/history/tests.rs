@@ -1,5 +1,7 @@
 //! Lists as they follow one another.
 
+use proptest::prelude::*;
+
 use super::*;
 
 const TYPE: &str = "p5.48xlarge";
@@ -115,4 +117,41 @@ fn what_is_written_down_is_read_again() {
     let history = check(&[&[(Some(50), 7), (Some(60), 8)]], &["..60 7@100", "60.. 8@100"]);
     let text = serde_json::to_string(&history).unwrap();
     assert_eq!(serde_json::from_str::<History>(&text).unwrap(), history);
+}
+
+proptest! {
+    /// Whatever lists say in whatever order: every instant has one price, and a list that is read again is no news.
+    #[test]
+    fn every_instant_has_exactly_one_price(
+        lists in prop::collection::vec(prop::collection::vec((prop::option::of(0..50_i64), 1..5_i64), 1..6), 1..8)
+    ) {
+        let mut history = History::default();
+        for (now, list) in (100..).zip(&lists) {
+            let points: Vec<PricePoint> = list.iter().map(|(since, rate)| point(*since, *rate)).collect();
+            history.learn(points, Moment(now));
+            let versions = history.versions();
+            prop_assert_eq!(versions.first().unwrap().valid.start, PriceVersion::ALWAYS.start);
+            prop_assert_eq!(versions.last().unwrap().valid.end, PriceVersion::ALWAYS.end);
+            for pair in versions.windows(2) {
+                prop_assert_eq!(pair[0].valid.end, pair[1].valid.start);
+                prop_assert!(!pair[0].valid.is_empty());
+            }
+        }
+        let text = serde_json::to_string(&history).unwrap();
+        prop_assert_eq!(&serde_json::from_str::<History>(&text).unwrap(), &history);
+        history.prune(&Wanted::new(), Moment(25));
+        prop_assert_eq!(history.versions().first().unwrap().valid.start, PriceVersion::ALWAYS.start);
+    }
+
+    /// A price that a list of one entry states holds from then on.
+    #[test]
+    fn the_last_word_holds(before in prop::collection::vec((0..50_i64, 1..5_i64), 0..6), rate in 1..5_i64) {
+        let mut history = History::default();
+        for (now, (since, rate)) in (100..).zip(before) {
+            history.learn(vec![point(Some(since), rate)], Moment(now));
+        }
+        history.learn(vec![point(Some(60), rate)], Moment(200));
+        prop_assert_eq!(history.versions().last().unwrap().rate, NanoUsd(rate));
+        prop_assert!(!history.learn(vec![point(Some(60), rate)], Moment(300)));
+    }
 }

@@ -14,10 +14,13 @@ use gpu_model::{CapacityType, Cloud, MachineId, NodeName};
 use gpu_price_feeds::{DeskSettings, DocumentSource, PriceDesk, SourceStatus};
 use gpu_runtime::{Clock as _, Shutdown, SystemClock, Tasks};
 use gpu_testbed::control_plane::Component;
+use gpu_testbed::fleet::TestNamespace;
 use gpu_testbed::{Fleet, eventually, require};
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::Api;
+use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Api, Config};
 use serde_json::json;
 
 const WHOLE: Duration = Duration::from_secs(180);
@@ -110,6 +113,36 @@ impl Running {
     }
 }
 
+/// A client with the rights of the namespace's account `prices` and no others.
+async fn as_account(fleet: &Fleet, namespace: &str) -> anyhow::Result<kube::Client> {
+    let file = Kubeconfig::read_from(fleet.kubeconfig())?;
+    let mut config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await?;
+    config.auth_info.impersonate = Some(format!("system:serviceaccount:{namespace}:prices"));
+    Ok(kube::Client::try_from(config)?)
+}
+
+/// Gives the account the rights that the documentation names.
+async fn grant(namespace: &TestNamespace) -> anyhow::Result<()> {
+    let documentation = include_str!("../../../../docs/cost.md");
+    let block = documentation
+        .split("```")
+        .find(|block| block.contains("kind: Role\n"))
+        .unwrap();
+    let role: Role = serde_saphyr::from_str(block.strip_prefix("yaml").unwrap())?;
+    let roles: Api<Role> = namespace.api();
+    roles.create(&PostParams::default(), &role).await?;
+    let binding = json!({
+        "metadata": {"name": "prices"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": role.metadata.name},
+        "subjects": [{"kind": "ServiceAccount", "namespace": namespace.name(), "name": "prices"}],
+    });
+    let bindings: Api<RoleBinding> = namespace.api();
+    bindings
+        .create(&PostParams::default(), &serde_json::from_value(binding)?)
+        .await?;
+    Ok(())
+}
+
 fn map(text: &str) -> ConfigMap {
     serde_json::from_value(json!({"metadata": {"name": NAME}, "data": {"prices.yaml": text}})).unwrap()
 }
@@ -128,7 +161,10 @@ async fn a_config_map_is_followed_from_its_making_to_its_deletion() -> anyhow::R
         .guard(WHOLE, async {
             let namespace = fleet.namespace("prices").await?;
             let maps: Api<ConfigMap> = namespace.api();
-            let running = Running::start(namespace.client(), namespace.name());
+            let running = Running::start(as_account(fleet, namespace.name()).await?, namespace.name());
+            let forbidden = running.until_problem("forbidden").await?;
+            assert_eq!(forbidden.last_error.unwrap().class, "kubernetes");
+            grant(&namespace).await?;
             let nothing = running.until_fine().await?;
             assert_eq!((nothing.versions, nothing.failures), (0, 0));
             assert!(running.quote().starts_with("bundled "));

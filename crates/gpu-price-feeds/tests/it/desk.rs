@@ -119,7 +119,8 @@ async fn without_sources_there_is_the_bundled_table_or_nothing() {
         ..DeskSettings::default()
     });
     assert_eq!(nothing.quote(), "unknown-instance-type");
-    assert!(nothing.desk.status().is_empty());
+    assert!(nothing.desk.status().is_empty() && nothing.desk.ages().is_empty());
+    assert_eq!(bundled.desk.ages().into_keys().collect::<Vec<_>>(), ["bundled"]);
 }
 
 #[tokio::test]
@@ -152,7 +153,7 @@ async fn a_live_price_comes_before_the_table_and_its_failure_changes_nothing() {
         (running.quote().as_str(), failed.versions),
         ("live $55.040000000", 1)
     );
-    assert!(failed.age.is_some());
+    assert!(failed.age.is_some() && running.desk.ages().get("aws-offer") >= failed.age.as_ref());
     // A list that suddenly knows nothing of what is asked is a fault of the list.
     mode.store(2, Ordering::SeqCst);
     let is_empty = |status: &SourceStatus| {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use gpu_model::Cloud;
 use gpu_price_feeds::feeds::ListRequest;
-use gpu_price_feeds::feeds::gcp_catalog::{GcpCatalog, GcpCatalogSettings};
+use gpu_price_feeds::feeds::gcp_catalog::{GcpCatalog, GcpCatalogSettings, GcpIdentity};
 use gpu_runtime::http::client::Secret;
 
 use crate::server::{Server, busy, hanging, json, status, truncated};
@@ -55,7 +55,7 @@ fn g2() -> ListRequest {
 fn feed(server: &Server) -> GcpCatalog {
     GcpCatalog::new(GcpCatalogSettings {
         endpoint: server.url.clone(),
-        api_key: Some(Secret::new("hunter2")),
+        identity: GcpIdentity::ApiKey(Secret::new("hunter2")),
         client: local(),
         timeout: Duration::from_secs(5),
         ..GcpCatalogSettings::default()
@@ -136,10 +136,46 @@ async fn a_page_that_hangs_is_given_up() {
     let server = Server::start(|_, _| hanging(&page(0))).await;
     let impatient = GcpCatalog::new(GcpCatalogSettings {
         endpoint: server.url.clone(),
+        identity: GcpIdentity::OfClient,
         client: local(),
         timeout: Duration::from_millis(300),
         ..GcpCatalogSettings::default()
     })
     .unwrap();
     assert_eq!(read(&impatient, &g2()).await.unwrap_err().class(), "timeout");
+}
+
+#[tokio::test]
+async fn the_service_account_of_the_machine_may_ask_and_its_token_is_kept() {
+    let server = Server::start(|_, seen| {
+        if seen.path == "/computeMetadata/v1/instance/service-accounts/default/token" {
+            return match seen.header("metadata-flavor") {
+                Some("Google") => {
+                    json(r#"{"access_token": "ticket", "expires_in": 3599, "token_type": "Bearer"}"#)
+                }
+                _ => status(403),
+            };
+        }
+        match seen.header("authorization") {
+            Some("Bearer ticket") => json(page(asked(seen.query("pageToken")))),
+            _ => status(401),
+        }
+    })
+    .await;
+    let with = |metadata: &str| {
+        GcpCatalog::new(GcpCatalogSettings {
+            endpoint: server.url.clone(),
+            identity: GcpIdentity::Metadata {
+                endpoint: metadata.to_owned(),
+            },
+            client: local(),
+            ..GcpCatalogSettings::default()
+        })
+        .unwrap()
+    };
+    assert_eq!(read(&with(&server.url), &g2()).await.unwrap(), [PRICE]);
+    assert_eq!(server.seen().len(), 4);
+    let elsewhere = format!("{}/elsewhere", server.url);
+    let error = read(&with(&elsewhere), &g2()).await.unwrap_err();
+    assert_eq!(error.class(), "credentials");
 }

@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use reqwest::header::HeaderValue;
 
 use super::files::{self, Stamps};
-use super::{Authorization, SettingsError};
+use super::{Authorization, Secret, SettingsError};
 
 /// Gives the header of the moment.
 pub(super) enum Authorizer {
@@ -81,9 +81,7 @@ fn bearer(token: &str) -> Result<HeaderValue, SettingsError> {
 }
 
 fn secret(value: &str) -> Result<HeaderValue, SettingsError> {
-    let mut value = HeaderValue::from_str(value).map_err(|_| SettingsError::Credentials)?;
-    value.set_sensitive(true);
-    Ok(value)
+    Secret::new(value).header().ok_or(SettingsError::Credentials)
 }
 
 impl std::fmt::Debug for Authorizer {

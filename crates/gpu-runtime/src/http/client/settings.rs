@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use reqwest::header::HeaderMap;
+use reqwest::header::{HeaderMap, HeaderValue};
 
 /// How a client presents itself and whom it trusts.
 #[derive(Debug, Clone)]
@@ -93,6 +93,13 @@ impl Secret {
     /// Keeps `word` from being printed.
     pub fn new(word: impl Into<String>) -> Self {
         Self(word.into())
+    }
+
+    /// The word as the value of a header that is not printed either; none where it holds characters that a header cannot.
+    pub fn header(&self) -> Option<HeaderValue> {
+        let mut value = HeaderValue::from_str(&self.0).ok()?;
+        value.set_sensitive(true);
+        Some(value)
     }
 
     /// The word itself, for the one place that needs it.
