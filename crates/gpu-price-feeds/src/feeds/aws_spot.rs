@@ -2,20 +2,20 @@
 
 mod answers;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use gpu_cost::formats::PricePoint;
 use gpu_model::Cloud;
 use gpu_runtime::http::client::{Client, ClientSettings, Limits, Response, Url};
 use gpu_runtime::{Chain, Clock};
 use jiff::{Timestamp, Unit};
 use tokio::time::sleep;
+use tracing::warn;
 
 use super::{Answer, Division, Feed, FeedError, FeedSettingsError, ListRequest, Validators, pages};
 use crate::aws::{self, CredentialsChain, Environment};
-use answers::Refusal;
+use answers::{Refusal, SpotPrice};
 
 /// Where EC2 is, and who asks.
 #[derive(Debug, Clone)]
@@ -87,8 +87,8 @@ impl AwsSpot {
         region: &str,
         types: &[&String],
         since: &str,
-    ) -> Result<Vec<PricePoint>, FeedError> {
-        let mut points = Vec::new();
+    ) -> Result<Vec<SpotPrice>, FeedError> {
+        let mut prices = Vec::new();
         let mut seen = BTreeSet::new();
         let mut token: Option<String> = None;
         for _ in 0..MOST_PAGES {
@@ -109,8 +109,8 @@ impl AwsSpot {
             fields.extend(token.as_deref().map(|token| ("NextToken", token)));
             let text = self.ask(region, "DescribeSpotPriceHistory", &fields).await?;
             let page = answers::history(&text, region)?;
-            points.extend(page.points);
-            let Some(next) = page.next else { return Ok(points) };
+            prices.extend(page.prices);
+            let Some(next) = page.next else { return Ok(prices) };
             if !seen.insert(next.clone()) {
                 break;
             }
@@ -119,25 +119,23 @@ impl AwsSpot {
         Err(FeedError::Endless { limit: seen.len() })
     }
 
-    /// Older answers name zones by letters, which mean another place in every account: they are replaced by ids.
-    async fn by_id(&self, region: &str, points: &mut Vec<PricePoint>) -> Result<(), FeedError> {
-        let is_id = |zone: &str| !zone.starts_with(region);
-        if points.iter().all(|point| point.zone.as_deref().is_none_or(is_id)) {
-            return Ok(());
+    /// Older answers name zones by letters alone, which mean another place in every account; price lists have ids. A role that
+    /// may not ask for the ids still gets the prices, by letters.
+    async fn add_ids(&self, region: &str, prices: &mut [SpotPrice]) {
+        if prices.iter().all(|price| price.zone_id.is_some()) {
+            return;
         }
-        let text = self.ask(region, "DescribeAvailabilityZones", &[]).await?;
-        let ids: BTreeMap<String, String> = answers::zones(&text)?;
-        points.retain_mut(|point| {
-            let Some(zone) = point.zone.as_deref().filter(|zone| !is_id(zone)) else {
-                return true;
-            };
-            let id = ids.get(zone).cloned();
-            let known = id.is_some();
-            point.zone = id;
-            // A price of a zone that nobody can name would pass for one of the whole region.
-            known
-        });
-        Ok(())
+        let answer = self.ask(region, "DescribeAvailabilityZones", &[]).await;
+        match answer.and_then(|text| Ok(answers::zones(&text)?)) {
+            Ok(ids) => {
+                for price in prices.iter_mut().filter(|price| price.zone_id.is_none()) {
+                    price.zone_id = price.zone_name.as_ref().and_then(|name| ids.get(name).cloned());
+                }
+            }
+            Err(error) => {
+                warn!(region, error = %Chain(&error), "spot prices are known by the names of zones alone");
+            }
+        }
     }
 
     /// Asks EC2, with patience where it is busy.
@@ -215,12 +213,13 @@ impl Feed for AwsSpot {
             .regions(Cloud::Aws)
             .flat_map(|(_, types)| types)
             .collect();
-        let mut points = Vec::new();
+        let mut prices = Vec::new();
         for some in types.chunks(TYPES_A_QUESTION) {
-            points.extend(self.history(region, some, &since).await?);
+            prices.extend(self.history(region, some, &since).await?);
         }
-        points.retain(|point| list.wanted.has(Cloud::Aws, region, &point.instance_type));
-        self.by_id(region, &mut points).await?;
+        prices.retain(|price| list.wanted.has(Cloud::Aws, region, &price.point.instance_type));
+        self.add_ids(region, &mut prices).await;
+        let points = prices.into_iter().flat_map(SpotPrice::points).collect();
         Ok(Answer::Prices {
             points,
             validators: Validators::default(),

@@ -111,6 +111,9 @@ async fn pages_are_followed_and_every_request_is_signed() {
     assert_eq!(
         read(&feed, &["p5.48xlarge"]).await.unwrap(),
         [
+            "us-east-1b p5.48xlarge $18.500000000 2026-11-15T10:00:00Z",
+            "us-east-1b p5.48xlarge $19.000000000 2026-11-16T10:00:00Z",
+            "us-east-1c p5.48xlarge $17.250000000 2026-11-14T10:00:00Z",
             "use1-az1 p5.48xlarge $18.500000000 2026-11-15T10:00:00Z",
             "use1-az1 p5.48xlarge $19.000000000 2026-11-16T10:00:00Z",
             "use1-az2 p5.48xlarge $17.250000000 2026-11-14T10:00:00Z",
@@ -151,6 +154,28 @@ async fn what_is_not_allowed_is_said_with_the_right_that_is_missing() {
         (error.class(), error.to_string().as_str()),
         ("status", "the service answered 400 InvalidParameterValue")
     );
+}
+
+#[tokio::test]
+async fn zones_get_their_ids_where_the_answer_lacks_them_and_the_role_may_ask() {
+    let by_name = "<availabilityZone>us-east-1a</availabilityZone>";
+    let history = page(&[item(by_name, "18.5", 15)], "");
+    let zones = "<DescribeAvailabilityZonesResponse><availabilityZoneInfo><item><zoneName>us-east-1a</zoneName><zoneId>use1-az4</zoneId></item>\
+        </availabilityZoneInfo></DescribeAvailabilityZonesResponse>";
+    let start = async |allowed: bool| {
+        let history = history.clone();
+        Server::start(move |_, seen| match seen.form("Action").as_deref() {
+            Some("DescribeSpotPriceHistory") => history.clone().into_response(),
+            _ if allowed => zones.into_response(),
+            _ => refusal(403, "UnauthorizedOperation"),
+        })
+        .await
+    };
+    let price = "p5.48xlarge $18.500000000 2026-11-15T10:00:00Z";
+    let both = read(&feed(&start(true).await), &["p5.48xlarge"]).await.unwrap();
+    assert_eq!(both, [format!("us-east-1a {price}"), format!("use1-az4 {price}")]);
+    let one = read(&feed(&start(false).await), &["p5.48xlarge"]).await.unwrap();
+    assert_eq!(one, [format!("us-east-1a {price}")]);
 }
 
 #[tokio::test]

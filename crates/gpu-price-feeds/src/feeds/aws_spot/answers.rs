@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use gpu_cost::Moment;
-use gpu_cost::formats::aws_spot::Page;
 use gpu_cost::formats::{FormatError, PricePoint};
 use gpu_cost::prices::parse_usd;
 use gpu_model::{CapacityType, Cloud};
@@ -13,23 +12,36 @@ use jiff::Timestamp;
 use crate::aws::xml::{self, Item};
 use crate::feeds::FeedError;
 
-/// One page of the history; zones are by id where the answer has it.
+/// One page of the history.
+pub(super) struct Page {
+    pub(super) prices: Vec<SpotPrice>,
+    /// Asks for the next page.
+    pub(super) next: Option<String>,
+}
+
+/// A price with both names of its zone, as far as the answer has them.
+pub(super) struct SpotPrice {
+    /// Its zone is not set.
+    pub(super) point: PricePoint,
+    pub(super) zone_name: Option<String>,
+    pub(super) zone_id: Option<String>,
+}
+
+/// Reads a page.
 pub(super) fn history(text: &str, region: &str) -> Result<Page, FormatError> {
     const LIST: &str = "spotPriceHistorySet";
     let items = xml::items(text, LIST).ok_or(FormatError::Missing(LIST))?;
-    let mut points = Vec::with_capacity(items.len());
+    let mut prices = Vec::with_capacity(items.len());
     for item in items {
-        if let Some(point) = point(item, region)? {
-            points.push(point);
-        }
+        prices.extend(price(item, region)?);
     }
     Ok(Page {
-        points,
+        prices,
         next: xml::value(text, "nextToken"),
     })
 }
 
-fn point(mut item: Item, region: &str) -> Result<Option<PricePoint>, FormatError> {
+fn price(mut item: Item, region: &str) -> Result<Option<SpotPrice>, FormatError> {
     let mut take = |name: &'static str| item.remove(name).filter(|text| !text.is_empty());
     if !take("productDescription").is_some_and(|product| product.starts_with("Linux/UNIX")) {
         return Ok(None);
@@ -43,12 +55,34 @@ fn point(mut item: Item, region: &str) -> Result<Option<PricePoint>, FormatError
         cloud: Cloud::Aws,
         instance_type: take("instanceType").ok_or(missing("instanceType"))?,
         region: region.to_owned(),
-        zone: take("availabilityZoneId").or_else(|| take("availabilityZone")),
+        zone: None,
         capacity: CapacityType::Spot,
         since: Some(Moment::from(since)),
         rate,
     };
-    Ok((point.rate.0 > 0).then_some(point))
+    let price = SpotPrice {
+        point,
+        zone_name: take("availabilityZone"),
+        zone_id: take("availabilityZoneId"),
+    };
+    // Without a zone it would pass for a price of the whole region, and without an amount for a gift.
+    let usable = price.point.rate.0 > 0 && (price.zone_name.is_some() || price.zone_id.is_some());
+    Ok(usable.then_some(price))
+}
+
+impl SpotPrice {
+    /// The price under each name of its zone: lists have the id, nodes often only the name.
+    pub(super) fn points(self) -> impl Iterator<Item = PricePoint> {
+        let Self {
+            point,
+            zone_name,
+            zone_id,
+        } = self;
+        zone_id.into_iter().chain(zone_name).map(move |zone| PricePoint {
+            zone: Some(zone),
+            ..point.clone()
+        })
+    }
 }
 
 /// The ids of zones by their names.
