@@ -6,6 +6,7 @@
 mod dialects;
 pub mod direct;
 pub mod discover;
+pub mod prometheus;
 mod standalone;
 
 use std::time::Duration;

@@ -52,7 +52,7 @@ pub struct PrometheusOptions {
 }
 
 /// One job of a scrape configuration.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct ScrapeJob {
     /// The value of the label `job`.
     pub name: String,
@@ -60,6 +60,8 @@ pub struct ScrapeJob {
     pub targets: Vec<String>,
     /// The path of the page.
     pub path: String,
+    /// Labels of the targets, as service discovery adds them.
+    pub labels: BTreeMap<String, String>,
 }
 
 /// One series of an instant vector.
@@ -78,6 +80,7 @@ impl PrometheusOptions {
             name: "test".to_owned(),
             targets: vec![target.into()],
             path: path.into(),
+            labels: BTreeMap::new(),
         };
         Self {
             scrape_interval: Duration::from_millis(200),
@@ -94,7 +97,7 @@ impl PrometheusOptions {
             json!({
                 "job_name": job.name,
                 "metrics_path": job.path,
-                "static_configs": [{"targets": job.targets}],
+                "static_configs": [{"targets": job.targets, "labels": job.labels}],
             })
         };
         json!({

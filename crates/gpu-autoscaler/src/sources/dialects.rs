@@ -16,6 +16,7 @@ mod reader;
 mod resolve;
 mod values;
 
+pub(crate) use fields::{find as find_field, names};
 pub(crate) use finish::{Draft, Mixture, Origin};
 pub(crate) use labels::Picked;
 pub(crate) use lines::PageStream;

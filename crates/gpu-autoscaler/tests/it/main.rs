@@ -12,4 +12,5 @@ mod pages;
 mod program;
 mod real_parts;
 mod soak;
+mod sources;
 mod stopping;

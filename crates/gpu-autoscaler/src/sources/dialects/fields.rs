@@ -105,11 +105,16 @@ const fn field(name: &'static str, dialect: Dialect, metric: Metric, unit: Unit)
 }
 
 /// The family of this name, if it is read.
-pub(super) fn find(name: &[u8]) -> Option<&'static Field> {
+pub(crate) fn find(name: &[u8]) -> Option<&'static Field> {
     let at = FIELDS
         .binary_search_by(|field| field.name.as_bytes().cmp(name))
         .ok()?;
     FIELDS.get(at)
+}
+
+/// All names that are read, in order.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    FIELDS.iter().map(|field| field.name)
 }
 
 /// Ordered by name, which a test holds.

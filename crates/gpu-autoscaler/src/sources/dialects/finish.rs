@@ -130,7 +130,12 @@ impl PageReader {
             .iter()
             .map(|holder| {
                 let is_named = origin.exporter == Some((&*holder.namespace, &*holder.pod));
-                holder.origin == HolderOrigin::Plain && (is_named || some_exported)
+                // Where nobody says which pod the exporter is, its name does.
+                let is_likely = origin.mixture == Mixture::Several
+                    && origin.exporter.is_none()
+                    && holder.pod.contains("exporter")
+                    && holder.container.contains("exporter");
+                holder.origin == HolderOrigin::Plain && (is_named || is_likely || some_exported)
             })
             .collect();
         for cell in &mut self.tables.cells {

@@ -164,8 +164,7 @@ impl Judge {
             self.last_name.extend_from_slice(name);
             self.last_field = fields::find(name);
         }
-        self.last_field
-            .is_some_and(|field| self.reader.wants(field.dialect))
+        self.last_field.is_some_and(|field| self.reader.wants(field))
     }
 
     fn hear(&mut self, event: Result<Event<'_>, ParseError>) {

@@ -35,10 +35,12 @@ impl PageReader {
         self.skipped += 1;
     }
 
-    /// Whether lines of this vocabulary can still say something new. gpu-exporter tells the same in several vocabularies, and
-    /// ours comes first on its pages.
-    pub(super) fn wants(&self, dialect: Dialect) -> bool {
-        dialect == Dialect::Ours || !(self.is_ours && self.has_our_gpus)
+    /// Whether lines of this family can still say something new. gpu-exporter tells the same in several vocabularies, and ours comes
+    /// first on its pages; only what it leaves out of ours unless it is asked for is of interest in another.
+    pub(super) fn wants(&self, field: &Field) -> bool {
+        let is_told = self.is_ours && self.has_our_gpus;
+        let is_further = matches!(field.metric, Metric::RowRemapFailed | Metric::RowRemapPending);
+        field.dialect == Dialect::Ours || !is_told || is_further
     }
 
     fn cell(

@@ -55,11 +55,11 @@ pub(super) async fn run(source: &mut DirectSource, now: Timestamp) -> Harvest {
     drop(answers);
     for target in due {
         if !round.reports.contains_key(&target.name) {
-            round.settle(&target, Err(not_reached()));
+            round.leave(&target, Some(not_reached()));
         }
     }
     for target in waiting {
-        round.pass_over(&target);
+        round.leave(&target, None);
     }
     round.end()
 }
@@ -122,16 +122,7 @@ impl Round<'_> {
     fn settle(&mut self, target: &Target, answer: Result<PageReader, TargetFailure>) {
         let at = self.time();
         let known = self.known.entry(target.name.clone()).or_default();
-        let mut report = TargetReport {
-            name: target.name.clone(),
-            node: target.node.clone(),
-            last_success: known.last_success,
-            failure: None,
-            skipped_lines: 0,
-            skewed_samples: 0,
-            warnings: Vec::new(),
-            gpus: 0,
-        };
+        let mut report = empty(target, known.last_success);
         match answer {
             Ok(page) => {
                 let origin = Origin {
@@ -161,20 +152,13 @@ impl Round<'_> {
         self.reports.insert(target.name.clone(), report);
     }
 
-    /// A target that is left alone this time has still failed.
-    fn pass_over(&mut self, target: &Target) {
-        let Some(known) = self.known.get(&target.name) else {
-            return;
-        };
+    /// A target that was not asked to the end: because the round ended, which is not its fault, or because it is left alone this
+    /// time after it failed.
+    fn leave(&mut self, target: &Target, failure: Option<TargetFailure>) {
+        let known = self.known.entry(target.name.clone()).or_default();
         let report = TargetReport {
-            name: target.name.clone(),
-            node: target.node.clone(),
-            last_success: known.last_success,
-            failure: known.last_failure.clone(),
-            skipped_lines: 0,
-            skewed_samples: 0,
-            warnings: Vec::new(),
-            gpus: 0,
+            failure: failure.or_else(|| known.last_failure.clone()),
+            ..empty(target, known.last_success)
         };
         self.reports.insert(target.name.clone(), report);
     }
@@ -185,6 +169,19 @@ impl Round<'_> {
             gpus: merge(self.drafts),
             targets: self.reports.into_values().collect(),
         }
+    }
+}
+
+fn empty(target: &Target, last_success: Option<Timestamp>) -> TargetReport {
+    TargetReport {
+        name: target.name.clone(),
+        node: target.node.clone(),
+        last_success,
+        failure: None,
+        skipped_lines: 0,
+        skewed_samples: 0,
+        warnings: Vec::new(),
+        gpus: 0,
     }
 }
 

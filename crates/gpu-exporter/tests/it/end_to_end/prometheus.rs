@@ -81,6 +81,7 @@ async fn prometheus_scrapes_both_formats_and_answers_by_pod() -> anyhow::Result<
         name: name.to_owned(),
         targets: vec![address.to_string()],
         path: "/metrics".to_owned(),
+        ..ScrapeJob::default()
     };
     let bed = Bed::new()?;
     bed.guard(WHOLE, async {
