@@ -62,6 +62,8 @@ const NOT_IN_NODE_AGENT: &[&str] = &[
     "rusqlite",
     "tokio-postgres",
 ];
+/// A first build has no use for what signs requests to AWS, and prices in a file need no cluster.
+const NOT_IN_PRICE_FEEDS: &[&str] = &["aws-sigv4", "k8s-openapi", "kube"];
 
 /// One line a crate: which packages its normal dependencies must not reach, in the default build.
 const RULES: &[(&str, &[&str])] = &[
@@ -71,6 +73,7 @@ const RULES: &[(&str, &[&str])] = &[
     ("gpu-cost", NOT_IN_CORE),
     ("gpu-sim", NOT_IN_CORE),
     ("gpu-exposition", NOT_IN_CORE),
+    ("gpu-price-feeds", NOT_IN_PRICE_FEEDS),
     ("gpu-k8s", NOT_IN_KINDS),
     ("gpu-autoscaler", DRIVERS),
     ("gpu-exporter", NOT_IN_EXPORTER),

@@ -26,12 +26,14 @@ impl PriceVersion {
 }
 
 /// The price in force. Better sources come first, then the exact zone, then the youngest.
+///
+/// The versions are of one cloud and type, and in order. A type may have thousands of them, a month of spot prices in every
+/// zone, so they are gone through once, and only those of the region.
 pub(super) fn find(versions: &[PriceVersion], machine: &Machine, at: Moment) -> Result<Base, UnpricedReason> {
     let region = machine.region.as_deref().ok_or(UnpricedReason::NoRegion)?;
-    let here: Vec<&PriceVersion> = versions
-        .iter()
-        .filter(|version| version.region == region)
-        .collect();
+    let first = versions.partition_point(|version| version.region.as_str() < region);
+    let count = versions[first..].partition_point(|version| version.region == region);
+    let here = &versions[first..first + count];
     if here.is_empty() {
         return Err(UnpricedReason::UnknownRegion);
     }
@@ -40,19 +42,25 @@ pub(super) fn find(versions: &[PriceVersion], machine: &Machine, at: Moment) -> 
         CapacityType::Reserved => (CapacityType::OnDemand, true),
         capacity => (capacity, false),
     };
-    let fitting: Vec<&PriceVersion> = here
-        .into_iter()
-        .filter(|version| version.capacity == capacity || version.capacity == machine.capacity)
-        .collect();
-    if fitting.is_empty() {
+    let mut known = false;
+    let mut valid: Vec<&PriceVersion> = Vec::new();
+    for version in here {
+        if version.capacity == capacity || version.capacity == machine.capacity {
+            known = true;
+            if version.valid.contains(at) {
+                valid.push(version);
+            }
+        }
+    }
+    if !known {
         return Err(UnpricedReason::UnknownCapacityType);
     }
-    let valid = || fitting.iter().filter(|version| version.valid.contains(at));
-    let source = valid()
+    let source = valid
+        .iter()
         .map(|version| version.source)
         .min()
         .ok_or(UnpricedReason::OutsideValidity)?;
-    let from_source = || valid().filter(|version| version.source == source);
+    let from_source = || valid.iter().filter(|version| version.source == source);
     let zone = machine.zone.as_deref();
     let youngest = |version: &&&PriceVersion| (version.valid.start, version.as_of, version.rate);
     let exact = from_source()
