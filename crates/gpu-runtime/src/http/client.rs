@@ -22,6 +22,7 @@ use tracing::warn;
 use crate::Chain;
 pub use error::{FetchError, Target};
 pub use request::Request;
+use reqwest::RequestBuilder;
 pub use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
 pub use reqwest::{Method, StatusCode, Url};
 pub use settings::{Authorization, ClientCertificate, ClientSettings, Proxies, Secret, SettingsError, Trust};
@@ -171,9 +172,7 @@ impl Client {
             deadline: Instant::now() + limits.timeout,
             connect_timeout: self.settings.connect_timeout,
         };
-        let answer = exchange
-            .step(self.client().execute(self.prepare(request)))
-            .await?;
+        let answer = exchange.step(self.prepare(request).send()).await?;
         // Said before the body is read, where the server says it; the bound itself holds in any case.
         if answer.content_length() > Some(limits.max_bytes) {
             return Err(exchange.too_large());
@@ -188,12 +187,12 @@ impl Client {
     }
 
     /// Adds the headers of the settings; those of the request itself win.
-    fn prepare(&self, request: Request) -> reqwest::Request {
+    fn prepare(&self, request: Request) -> RequestBuilder {
         let mut headers = self.settings.headers.clone();
         if let Some(value) = self.authorizer.header() {
             headers.insert(header::AUTHORIZATION, value);
         }
-        request.into_inner(headers)
+        request.addressed(&self.client(), headers)
     }
 
     /// The inner client, made anew after a change of its files. While the new ones are wrong, the old client goes on:
@@ -266,7 +265,11 @@ impl Exchange {
             }
             Err(_) => Err(FetchError::Timeout {
                 target: self.target.clone(),
-                after: self.limits.stall_time.min(self.limits.timeout),
+                after: if self.deadline <= stalled {
+                    self.limits.timeout
+                } else {
+                    self.limits.stall_time
+                },
             }),
         }
     }

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Method, Url};
+use reqwest::{Method, RequestBuilder, Url};
 
 use super::error::Target;
 
@@ -79,17 +79,18 @@ impl Request {
         Target::new(&self.method, &shown)
     }
 
-    /// The request as it is sent, with `defaults` where it says nothing of its own.
-    pub(super) fn into_inner(self, defaults: HeaderMap) -> reqwest::Request {
-        let mut request = reqwest::Request::new(self.method, self.url);
-        *request.headers_mut() = defaults;
+    /// The request as `client` sends it, with `defaults` where it says nothing of its own. A user and a password in the address
+    /// are credentials where no others are given, and do not stay in the address.
+    pub(super) fn addressed(self, client: &reqwest::Client, mut defaults: HeaderMap) -> RequestBuilder {
         for (name, value) in &self.headers {
-            request.headers_mut().insert(name, value.clone());
+            defaults.insert(name, value.clone());
         }
-        if !self.body.is_empty() {
-            *request.body_mut() = Some(self.body.into());
+        let request = client.request(self.method, self.url).headers(defaults);
+        if self.body.is_empty() {
+            request
+        } else {
+            request.body(self.body)
         }
-        request
     }
 }
 

@@ -39,6 +39,25 @@ async fn each_kind_of_credentials_is_sent() {
 }
 
 #[tokio::test]
+async fn a_user_in_the_address_is_one_where_no_other_is_given() {
+    let address = start().await;
+    let sent = async |client: Client| {
+        let url = format!("http://Aladdin:open%20sesame@{address}/headers")
+            .parse()
+            .unwrap();
+        let said = client.fetch(Request::get(url), GENEROUS).await.unwrap();
+        let said = String::from_utf8(said.body.to_vec()).unwrap();
+        let line = said.lines().find_map(|line| line.strip_prefix("authorization: "));
+        line.map(str::to_owned).unwrap()
+    };
+    assert_eq!(sent(client()).await, "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
+    assert_eq!(
+        sent(with(Authorization::Bearer(Secret::new("abc"))).unwrap()).await,
+        "Bearer abc"
+    );
+}
+
+#[tokio::test]
 async fn a_token_file_is_read_again_when_it_changes() {
     let address = start().await;
     let folder = tempfile::tempdir().unwrap();
