@@ -1,7 +1,7 @@
 //! The command line: every flag, its bounds and the words that teach it.
 
-pub mod people;
-pub mod serve;
+pub(crate) mod people;
+pub(crate) mod serve;
 
 use std::net::{Ipv4Addr, SocketAddr};
 

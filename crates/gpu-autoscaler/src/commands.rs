@@ -4,13 +4,13 @@ mod ask;
 mod explain;
 mod optimize;
 mod output;
-//mod pause;
+mod pause;
 mod status;
 mod table;
 
 pub(crate) use explain::explain;
 pub(crate) use optimize::optimize;
-//pub(crate) use pause::{pause, resume};
+pub(crate) use pause::{pause, resume};
 pub(crate) use status::status;
 
 /// How a command for people ended, apart from errors.

@@ -7,11 +7,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::wire::status::PauseLine;
 
 /// Every dependency by name, with the words for what is wrong.
-pub type Checks = BTreeMap<String, Result<(), String>>;
+pub(crate) type Checks = BTreeMap<String, Result<(), String>>;
 
 /// The state, shared by reference.
 #[derive(Debug)]
-pub struct Control {
+pub(crate) struct Control {
     metrics_kind: &'static str,
     state: Mutex<State>,
 }
@@ -27,7 +27,7 @@ struct State {
 
 /// What this replica may do.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Role {
+pub(crate) enum Role {
     /// Nothing is elected: the demo, and fleets without Kubernetes.
     #[default]
     Alone,
@@ -36,7 +36,7 @@ pub enum Role {
 }
 
 impl Role {
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Alone => "alone",
             Self::Leader => "leader",
@@ -47,64 +47,64 @@ impl Role {
 
 impl Control {
     /// `metrics_kind` is `direct`, `prometheus` or `sim`.
-    pub fn new(metrics_kind: &'static str) -> Self {
+    pub(crate) fn new(metrics_kind: &'static str) -> Self {
         Self {
             metrics_kind,
             state: Mutex::default(),
         }
     }
 
-    pub fn metrics_kind(&self) -> &'static str {
+    pub(crate) fn metrics_kind(&self) -> &'static str {
         self.metrics_kind
     }
 
-    pub fn set_leadership(&self, role: Role, holder: Option<String>) {
+    pub(crate) fn set_leadership(&self, role: Role, holder: Option<String>) {
         let mut state = self.lock();
         state.role = role;
         state.holder = holder;
     }
 
-    pub fn set_paused(&self, paused: Option<PauseLine>) {
+    pub(crate) fn set_paused(&self, paused: Option<PauseLine>) {
         self.lock().paused = paused;
     }
 
     /// Notes how a dependency fares.
-    pub fn set_dependency(&self, name: &str, outcome: Result<(), String>) {
+    pub(crate) fn set_dependency(&self, name: &str, outcome: Result<(), String>) {
         self.lock().dependencies.insert(name.to_owned(), outcome);
     }
 
     /// Why requests cannot be served yet, or nothing once they can.
-    pub fn set_serving(&self, waiting_for: Option<String>) {
+    pub(crate) fn set_serving(&self, waiting_for: Option<String>) {
         self.lock().is_serving = waiting_for;
     }
 
-    pub fn role(&self) -> &'static str {
+    pub(crate) fn role(&self) -> &'static str {
         self.lock().role.as_str()
     }
 
-    pub fn is_leader(&self) -> bool {
+    pub(crate) fn is_leader(&self) -> bool {
         self.lock().role != Role::Follower
     }
 
-    pub fn holder(&self) -> Option<String> {
+    pub(crate) fn holder(&self) -> Option<String> {
         self.lock().holder.clone()
     }
 
-    pub fn paused(&self) -> Option<PauseLine> {
+    pub(crate) fn paused(&self) -> Option<PauseLine> {
         self.lock().paused.clone()
     }
 
-    pub fn dependencies(&self) -> Checks {
+    pub(crate) fn dependencies(&self) -> Checks {
         self.lock().dependencies.clone()
     }
 
     /// Why requests cannot be served yet.
-    pub fn waiting_for(&self) -> Option<String> {
+    pub(crate) fn waiting_for(&self) -> Option<String> {
         self.lock().is_serving.clone()
     }
 
     /// The dependencies that are away.
-    pub fn problems(&self) -> BTreeMap<String, String> {
+    pub(crate) fn problems(&self) -> BTreeMap<String, String> {
         let state = self.lock();
         let away = state.dependencies.iter();
         away.filter_map(|(name, outcome)| Some((name.clone(), outcome.clone().err()?)))

@@ -18,14 +18,14 @@ const MOST_IN_MEMORY: usize = 2_000;
 const MOST_AT_ONCE: usize = 500;
 
 /// The log. Every replica keeps the short one; the leader alone writes to the store.
-pub struct DecisionLog {
+pub(crate) struct DecisionLog {
     cluster: ClusterId,
     recent: Mutex<VecDeque<DecisionLine>>,
     store: Option<Arc<dyn Store>>,
 }
 
 impl DecisionLog {
-    pub fn new(cluster: ClusterId, store: Option<Arc<dyn Store>>) -> Self {
+    pub(crate) fn new(cluster: ClusterId, store: Option<Arc<dyn Store>>) -> Self {
         Self {
             cluster,
             recent: Mutex::new(VecDeque::new()),
@@ -33,12 +33,12 @@ impl DecisionLog {
         }
     }
 
-    pub fn cluster(&self) -> &ClusterId {
+    pub(crate) fn cluster(&self) -> &ClusterId {
         &self.cluster
     }
 
     /// Takes note in memory.
-    pub fn note(&self, lines: &[DecisionLine]) {
+    pub(crate) fn note(&self, lines: &[DecisionLine]) {
         let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
         for line in lines {
             if recent.len() >= MOST_IN_MEMORY {
@@ -49,7 +49,7 @@ impl DecisionLog {
     }
 
     /// Writes to the store. A line that is there already is left alone, so that a second leader may repeat the first.
-    pub async fn keep(&self, lines: &[DecisionLine]) -> Result<(), StoreError> {
+    pub(crate) async fn keep(&self, lines: &[DecisionLine]) -> Result<(), StoreError> {
         let Some(store) = &self.store else { return Ok(()) };
         if lines.is_empty() {
             return Ok(());
@@ -79,7 +79,7 @@ impl DecisionLog {
     }
 
     /// The newest lines first, of one subject or of all.
-    pub async fn read(&self, subject: Option<&str>, limit: usize) -> Result<Vec<DecisionLine>, StoreError> {
+    pub(crate) async fn read(&self, subject: Option<&str>, limit: usize) -> Result<Vec<DecisionLine>, StoreError> {
         let limit = limit.min(MOST_AT_ONCE);
         let Some(store) = &self.store else {
             return Ok(self.from_memory(subject, limit));
@@ -114,10 +114,10 @@ impl DecisionLog {
 const LONGEST_SUBJECT: usize = 300;
 
 /// What of a finding is remembered to see that it came or went.
-pub type Standing = BTreeMap<FindingId, (String, String)>;
+pub(crate) type Standing = BTreeMap<FindingId, (String, String)>;
 
 /// The lines for findings that are new and for those that are gone, and what stands now.
-pub fn changes(before: &Standing, report: &Report) -> (Vec<DecisionLine>, Standing) {
+pub(crate) fn changes(before: &Standing, report: &Report) -> (Vec<DecisionLine>, Standing) {
     let mut lines = Vec::new();
     let mut now = Standing::new();
     for finding in &report.findings {
@@ -155,7 +155,7 @@ fn gone(at: Timestamp, subject: &str, cause: &str) -> DecisionLine {
 }
 
 /// What a finding is about, as `explain` and the log name it.
-pub fn subject(finding: &Finding) -> String {
+pub(crate) fn subject(finding: &Finding) -> String {
     match &finding.subject {
         Subject::Pod { pod, .. } => format!("pod/{}/{}", pod.namespace, pod.name),
         Subject::Gpu { node, uuid } => format!("gpu/{node}/{uuid}"),

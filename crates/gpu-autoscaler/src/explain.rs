@@ -12,14 +12,14 @@ use crate::wire::waste::{FindingLine, age, percent, usd};
 
 /// What to explain.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Question {
+pub(crate) enum Question {
     Pod { namespace: String, name: String },
     Node { name: String },
 }
 
 impl Question {
     /// Reads `pod/NAMESPACE/NAME` or `node/NAME`.
-    pub fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let parts: Vec<&str> = text.split('/').collect();
         match parts.as_slice() {
             ["pod", namespace, name] if !namespace.is_empty() && !name.is_empty() => Some(Self::Pod {
@@ -33,7 +33,7 @@ impl Question {
         }
     }
 
-    pub fn subject(&self) -> String {
+    pub(crate) fn subject(&self) -> String {
         match self {
             Self::Pod { namespace, name } => format!("pod/{namespace}/{name}"),
             Self::Node { name } => format!("node/{name}"),
@@ -42,7 +42,7 @@ impl Question {
 }
 
 /// The answer, or nothing where the round has never heard of it and no decision was ever made about it.
-pub fn explain(
+pub(crate) fn explain(
     round: &Round,
     question: &Question,
     decisions: Vec<DecisionLine>,

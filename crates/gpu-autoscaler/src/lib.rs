@@ -21,8 +21,10 @@ mod own_metrics;
 mod pages;
 mod program;
 mod rates;
+mod serve;
 pub mod sources;
 mod ui;
-mod wire;
+pub mod watch;
+pub mod wire;
 
 pub use program::main;

@@ -17,7 +17,7 @@ use crate::wire::waste::age;
 
 /// Counters that live as long as the process; everything else is read from the newest round.
 #[derive(Debug, Default)]
-pub struct OwnMetrics {
+pub(crate) struct OwnMetrics {
     counts: Mutex<Counts>,
 }
 
@@ -46,7 +46,7 @@ struct LoopCounts {
 
 impl OwnMetrics {
     /// Notes a turn of a loop.
-    pub fn turned(&self, name: &'static str, took: Duration, at: Timestamp, failed: bool) {
+    pub(crate) fn turned(&self, name: &'static str, took: Duration, at: Timestamp, failed: bool) {
         let mut counts = self.lock();
         let counts = counts.loops.entry(name).or_default();
         counts.turns += 1;
@@ -57,7 +57,7 @@ impl OwnMetrics {
     }
 
     /// Notes how the targets of a round fared.
-    pub fn collected(&self, targets: &[gpu_model::TargetReport]) {
+    pub(crate) fn collected(&self, targets: &[gpu_model::TargetReport]) {
         let mut counts = self.lock();
         for target in targets {
             if let Some(failure) = &target.failure {
@@ -69,32 +69,32 @@ impl OwnMetrics {
     }
 
     /// Notes how many objects a loop has set aside by now.
-    pub fn set_aside(&self, name: &'static str, objects: u64) {
+    pub(crate) fn set_aside(&self, name: &'static str, objects: u64) {
         self.lock().set_aside.insert(name, objects);
     }
 
     /// Notes the writes to the cluster so far, by kind and result.
-    pub fn set_writes(&self, writes: impl IntoIterator<Item = ((&'static str, &'static str), u64)>) {
+    pub(crate) fn set_writes(&self, writes: impl IntoIterator<Item = ((&'static str, &'static str), u64)>) {
         self.lock().writes = writes.into_iter().collect();
     }
 
     /// Notes the notices so far, by channel and result.
-    pub fn set_notices(&self, notices: impl IntoIterator<Item = ((String, &'static str), u64)>) {
+    pub(crate) fn set_notices(&self, notices: impl IntoIterator<Item = ((String, &'static str), u64)>) {
         self.lock().notices = notices.into_iter().collect();
     }
 
     /// Notes how old each source of prices is.
-    pub fn set_price_ages(&self, ages: BTreeMap<String, f64>) {
+    pub(crate) fn set_price_ages(&self, ages: BTreeMap<String, f64>) {
         self.lock().price_ages = ages;
     }
 
     /// Notes what users' changes save in a month.
-    pub fn set_savings(&self, monthly: NanoUsd) {
+    pub(crate) fn set_savings(&self, monthly: NanoUsd) {
         self.lock().savings = Some(monthly);
     }
 
     /// The page.
-    pub fn page(
+    pub(crate) fn page(
         &self,
         round: Option<&Round>,
         control: &Control,

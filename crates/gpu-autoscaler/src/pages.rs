@@ -19,17 +19,17 @@ use crate::fleet;
 
 /// What one round over the fleet gave.
 #[derive(Debug, Clone)]
-pub struct Round {
-    pub view: FleetView,
+pub(crate) struct Round {
+    pub(crate) view: FleetView,
     /// Absent where there is no Kubernetes.
-    pub picture: Option<Arc<ClusterPicture>>,
-    pub report: Report,
-    pub rates: BTreeMap<NodeName, GpuRate>,
-    pub targets: Vec<TargetReport>,
+    pub(crate) picture: Option<Arc<ClusterPicture>>,
+    pub(crate) report: Report,
+    pub(crate) rates: BTreeMap<NodeName, GpuRate>,
+    pub(crate) targets: Vec<TargetReport>,
     /// The newest instant at which anything was measured; absent before the first.
-    pub data_at: Option<Timestamp>,
+    pub(crate) data_at: Option<Timestamp>,
     /// What could not be told in this round, and why, for the pages.
-    pub problems: BTreeMap<String, String>,
+    pub(crate) problems: BTreeMap<String, String>,
 }
 
 /// The newest snapshot, shared between the one who makes it and all who read it.

@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use crate::names::NODE_POOL_LABEL;
 
 /// The rate of a GPU on every node of the fleet. A node without a price is there too, with the reason.
-pub fn rates(
+pub(crate) fn rates(
     view: &FleetView,
     picture: Option<&ClusterPicture>,
     book: &PriceBook,
@@ -29,7 +29,7 @@ pub fn rates(
 }
 
 /// The machine behind a node, as the price book asks for it.
-pub fn machine(view: &NodeView, picture: Option<&ClusterPicture>) -> Machine {
+pub(crate) fn machine(view: &NodeView, picture: Option<&ClusterPicture>) -> Machine {
     let node = &view.node;
     let known = picture.and_then(|picture| picture.nodes.get(&node.name));
     let own_name = || MachineId::new(node.name.as_str()).expect("a node's name is a valid id");
@@ -99,6 +99,6 @@ fn unpriced(note: &PriceNote) -> &'static str {
 }
 
 /// A book that holds the bundled table alone. It is checked when the program is built, so it can be read.
-pub fn bundled_book() -> Arc<PriceBook> {
+pub(crate) fn bundled_book() -> Arc<PriceBook> {
     Arc::new(PriceBook::with_bundled().expect("the table in the program was checked when it was built"))
 }

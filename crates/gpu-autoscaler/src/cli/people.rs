@@ -5,7 +5,7 @@ use gpu_waste::Cause;
 
 /// Where the control plane is, and how to answer.
 #[derive(Debug, Clone, Args)]
-pub struct AskOptions {
+pub(crate) struct AskOptions {
     /// The control plane's address, such as http://127.0.0.1:8080; without it the cluster is asked for its Service
     #[arg(
         long,
@@ -14,7 +14,7 @@ pub struct AskOptions {
         env = "GPU_AUTOSCALER_SERVER",
         help_heading = "Where to ask"
     )]
-    pub server: Option<String>,
+    pub(crate) server: Option<String>,
 
     /// The kubeconfig context by which the Service is reached
     #[arg(
@@ -24,7 +24,7 @@ pub struct AskOptions {
         env = "GPU_AUTOSCALER_CONTEXT",
         help_heading = "Where to ask"
     )]
-    pub context: Option<String>,
+    pub(crate) context: Option<String>,
 
     /// The Service of the control plane, as NAMESPACE/NAME
     #[arg(
@@ -35,7 +35,7 @@ pub struct AskOptions {
         env = "GPU_AUTOSCALER_SERVICE",
         help_heading = "Where to ask"
     )]
-    pub service: String,
+    pub(crate) service: String,
 
     /// The form of the answer
     #[arg(
@@ -46,11 +46,11 @@ pub struct AskOptions {
         default_value = "table",
         help_heading = "Output"
     )]
-    pub output: Output,
+    pub(crate) output: Output,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Output {
+pub(crate) enum Output {
     Table,
     Wide,
     Json,
@@ -60,9 +60,9 @@ pub enum Output {
 
 /// The settings of `status`.
 #[derive(Debug, Clone, Args)]
-pub struct StatusOptions {
+pub(crate) struct StatusOptions {
     #[command(flatten)]
-    pub ask: AskOptions,
+    pub(crate) ask: AskOptions,
 
     /// Only what belongs to this namespace
     #[arg(
@@ -71,18 +71,18 @@ pub struct StatusOptions {
         value_name = "NAMESPACE",
         conflicts_with = "all_namespaces"
     )]
-    pub namespace: Option<String>,
+    pub(crate) namespace: Option<String>,
 
     /// Every namespace, which is the default
     #[arg(long, short = 'A')]
-    pub all_namespaces: bool,
+    pub(crate) all_namespaces: bool,
 }
 
 /// The settings of `optimize`.
 #[derive(Debug, Clone, Args)]
-pub struct OptimizeOptions {
+pub(crate) struct OptimizeOptions {
     #[command(flatten)]
-    pub ask: AskOptions,
+    pub(crate) ask: AskOptions,
 
     /// Only findings of this namespace
     #[arg(
@@ -91,54 +91,54 @@ pub struct OptimizeOptions {
         value_name = "NAMESPACE",
         conflicts_with = "all_namespaces"
     )]
-    pub namespace: Option<String>,
+    pub(crate) namespace: Option<String>,
 
     /// Every namespace, which is the default
     #[arg(long, short = 'A')]
-    pub all_namespaces: bool,
+    pub(crate) all_namespaces: bool,
 
     /// Only findings of this cause, such as held-idle
     #[arg(long, value_name = "CAUSE", value_parser = cause)]
-    pub cause: Option<Cause>,
+    pub(crate) cause: Option<Cause>,
 
     /// Only findings with at least this score
     #[arg(long, value_name = "SCORE", default_value_t = 50, value_parser = clap::value_parser!(u8).range(0..=100))]
-    pub min_waste_score: u8,
+    pub(crate) min_waste_score: u8,
 
     /// At most so many findings
     #[arg(long, value_name = "NUMBER", default_value_t = 50)]
-    pub limit: usize,
+    pub(crate) limit: usize,
 
     /// End with exit code 3 when a finding has at least this score
     #[arg(long, value_name = "SCORE", value_parser = clap::value_parser!(u8).range(0..=100))]
-    pub fail_on: Option<u8>,
+    pub(crate) fail_on: Option<u8>,
 }
 
 /// The settings of `explain`.
 #[derive(Debug, Clone, Args)]
-pub struct ExplainOptions {
+pub(crate) struct ExplainOptions {
     /// What to explain: pod/NAME, pod/NAMESPACE/NAME or node/NAME
     #[arg(value_name = "pod/NAME|node/NAME")]
-    pub what: String,
+    pub(crate) what: String,
 
     #[command(flatten)]
-    pub ask: AskOptions,
+    pub(crate) ask: AskOptions,
 
     /// The namespace of a pod that is given by its name alone
     #[arg(long, short = 'n', value_name = "NAMESPACE", default_value = "default")]
-    pub namespace: String,
+    pub(crate) namespace: String,
 }
 
 /// The settings of `pause` and `resume`.
 #[derive(Debug, Clone, Args)]
-pub struct PauseOptions {
+pub(crate) struct PauseOptions {
     /// Why, for those who find everything standing still
     #[arg(long, value_name = "WORDS")]
-    pub reason: Option<String>,
+    pub(crate) reason: Option<String>,
 
     /// The kubeconfig context of the cluster
     #[arg(long, value_name = "CONTEXT", env = "GPU_AUTOSCALER_CONTEXT")]
-    pub context: Option<String>,
+    pub(crate) context: Option<String>,
 
     /// The namespace of the control plane
     #[arg(
@@ -147,7 +147,7 @@ pub struct PauseOptions {
         default_value = "gpu-autoscaler-system",
         env = "GPU_AUTOSCALER_NAMESPACE"
     )]
-    pub namespace: String,
+    pub(crate) namespace: String,
 }
 
 fn cause(text: &str) -> Result<Cause, String> {

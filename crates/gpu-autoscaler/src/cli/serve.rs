@@ -15,23 +15,23 @@ events, a condition on nodes with broken GPUs, and its own lease. With --standal
 
 /// The settings of `serve`.
 #[derive(Debug, Clone, Args)]
-pub struct ServeOptions {
+pub(crate) struct ServeOptions {
     /// The address and port of the API and its pages; port 0 takes any free one and prints it
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "0.0.0.0:8080", value_parser = super::parse_address,
           env = "GPU_AUTOSCALER_LISTEN")]
-    pub listen: SocketAddr,
+    pub(crate) listen: SocketAddr,
 
     /// The name of this cluster in every key, row and metric [default: the uid of its kube-system namespace]
     #[arg(long, value_name = "NAME", env = "GPU_AUTOSCALER_CLUSTER")]
-    pub cluster: Option<String>,
+    pub(crate) cluster: Option<String>,
 
     /// The namespace of the lease and of the switch for `pause` [default: that of the pod, else gpu-autoscaler-system]
     #[arg(long, value_name = "NAMESPACE", env = "GPU_AUTOSCALER_NAMESPACE")]
-    pub namespace: Option<String>,
+    pub(crate) namespace: Option<String>,
 
     /// The kubeconfig context to use outside of a cluster [default: the current one]
     #[arg(long, value_name = "CONTEXT", env = "GPU_AUTOSCALER_CONTEXT")]
-    pub context: Option<String>,
+    pub(crate) context: Option<String>,
 
     /// What this process does: observe, cost, api; all by default
     #[arg(
@@ -41,24 +41,24 @@ pub struct ServeOptions {
         default_value = "observe,cost,api",
         env = "GPU_AUTOSCALER_ROLES"
     )]
-    pub roles: Vec<Role>,
+    pub(crate) roles: Vec<Role>,
 
     #[command(flatten)]
-    pub analysis: AnalysisOptions,
+    pub(crate) analysis: AnalysisOptions,
 
     #[command(flatten)]
-    pub source: SourceOptions,
+    pub(crate) source: SourceOptions,
 
     #[command(flatten)]
-    pub telling: TellOptions,
+    pub(crate) telling: TellOptions,
 
     #[command(flatten)]
-    pub money: MoneyOptions,
+    pub(crate) money: MoneyOptions,
 }
 
 /// What a process of the control plane does. The others of the design come with what they do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Role {
+pub(crate) enum Role {
     Observe,
     Cost,
     Api,
@@ -66,38 +66,42 @@ pub enum Role {
 
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Analysis")]
-pub struct AnalysisOptions {
+pub(crate) struct AnalysisOptions {
     /// How often to collect and analyse, 1s to 10m
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = interval, env = "GPU_AUTOSCALER_ANALYSIS_INTERVAL")]
-    pub analysis_interval: Duration,
+    pub(crate) analysis_interval: Duration,
 
     /// How far back a judgement looks, 10s to 24h
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = window, env = "GPU_AUTOSCALER_ANALYSIS_WINDOW")]
-    pub analysis_window: Duration,
+    pub(crate) analysis_window: Duration,
 
     /// The activity below which a GPU counts as under-used, 0 to 1
     #[arg(long, value_name = "SHARE", default_value = "0.5", value_parser = share, env = "GPU_AUTOSCALER_WASTE_THRESHOLD")]
-    pub waste_threshold: u16,
+    pub(crate) waste_threshold: u16,
 
     /// How long a pod has to be idle before it is a finding, 1s to 24h
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = time, env = "GPU_AUTOSCALER_WASTE_AFTER")]
-    pub waste_after: Duration,
+    pub(crate) waste_after: Duration,
 
-    /// The score from which findings are told by events and notices, 0 to 100
+    /// How long a pod may take from its start to its first use of a GPU: images, models, notebooks
+    #[arg(long, value_name = "TIME", default_value = "30m", value_parser = time, env = "GPU_AUTOSCALER_WARM_UP")]
+    pub(crate) warm_up: Duration,
+
+    /// The score from which findings are listed and told by events and notices, 0 to 100
     #[arg(long, value_name = "SCORE", default_value_t = 50, value_parser = clap::value_parser!(u8).range(0..=100),
           env = "GPU_AUTOSCALER_WASTE_SCORE")]
-    pub waste_score: u8,
+    pub(crate) waste_score: u8,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum SourceKind {
+pub(crate) enum SourceKind {
     Direct,
     Prometheus,
 }
 
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Where measurements come from")]
-pub struct SourceOptions {
+pub(crate) struct SourceOptions {
     /// Scrape exporters ourselves, or ask a Prometheus
     #[arg(
         long,
@@ -105,11 +109,11 @@ pub struct SourceOptions {
         default_value = "direct",
         env = "GPU_AUTOSCALER_METRICS_SOURCE"
     )]
-    pub metrics_source: SourceKind,
+    pub(crate) metrics_source: SourceKind,
 
     /// Without Kubernetes: a fleet of exporters named by --targets
     #[arg(long, requires = "targets", env = "GPU_AUTOSCALER_STANDALONE")]
-    pub standalone: bool,
+    pub(crate) standalone: bool,
 
     /// Exporters by address, `a:9400,b:9400` or whole URLs, besides those that are found
     #[arg(
@@ -118,7 +122,7 @@ pub struct SourceOptions {
         value_delimiter = ',',
         env = "GPU_AUTOSCALER_TARGETS"
     )]
-    pub targets: Vec<String>,
+    pub(crate) targets: Vec<String>,
 
     /// Services whose endpoints are exporters, as NAMESPACE/NAME
     #[arg(
@@ -128,11 +132,11 @@ pub struct SourceOptions {
         default_value = "gpu-monitoring/dcgm-exporter,gpu-autoscaler-system/gpu-exporter",
         env = "GPU_AUTOSCALER_EXPORTER_SERVICE"
     )]
-    pub exporter_services: Vec<String>,
+    pub(crate) exporter_services: Vec<String>,
 
     /// Pods that are exporters, by label, such as `app=gpu-exporter`; their port is 9400 unless --exporter-port says otherwise
     #[arg(long, value_name = "SELECTOR", env = "GPU_AUTOSCALER_EXPORTER_SELECTOR")]
-    pub exporter_selector: Option<String>,
+    pub(crate) exporter_selector: Option<String>,
 
     /// The port of exporters that are found by label
     #[arg(
@@ -141,43 +145,43 @@ pub struct SourceOptions {
         default_value_t = 9400,
         env = "GPU_AUTOSCALER_EXPORTER_PORT"
     )]
-    pub exporter_port: u16,
+    pub(crate) exporter_port: u16,
 
     /// How long one exporter or one query may take
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = time, env = "GPU_AUTOSCALER_SCRAPE_TIMEOUT")]
-    pub scrape_timeout: Duration,
+    pub(crate) scrape_timeout: Duration,
 
     /// The Prometheus to ask, such as http://prometheus.monitoring:9090; PROMETHEUS_URL is read too
     #[arg(long, value_name = "URL", env = "GPU_AUTOSCALER_PROMETHEUS_URL")]
-    pub prometheus_url: Option<String>,
+    pub(crate) prometheus_url: Option<String>,
 
     /// More matchers for the query, such as `cluster="a"`
     #[arg(long, value_name = "MATCHERS", env = "GPU_AUTOSCALER_PROMETHEUS_MATCHERS")]
-    pub prometheus_matchers: Option<String>,
+    pub(crate) prometheus_matchers: Option<String>,
 
     /// A header for Prometheus, such as `X-Scope-OrgID: team`; may be given several times
     #[arg(long = "prometheus-header", value_name = "NAME: VALUE")]
-    pub prometheus_headers: Vec<String>,
+    pub(crate) prometheus_headers: Vec<String>,
 
     /// A file with a bearer token for the source, read again when it changes
     #[arg(long, value_name = "FILE", env = "GPU_AUTOSCALER_SOURCE_TOKEN_FILE")]
-    pub source_token_file: Option<PathBuf>,
+    pub(crate) source_token_file: Option<PathBuf>,
 
     /// A file with the certificates by which the source is trusted
     #[arg(long, value_name = "FILE", env = "GPU_AUTOSCALER_SOURCE_CA_FILE")]
-    pub source_ca_file: Option<PathBuf>,
+    pub(crate) source_ca_file: Option<PathBuf>,
 
     /// Do not check the certificate of the source
     #[arg(long, env = "GPU_AUTOSCALER_SOURCE_INSECURE")]
-    pub source_insecure: bool,
+    pub(crate) source_insecure: bool,
 }
 
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Telling people")]
-pub struct TellOptions {
+pub(crate) struct TellOptions {
     /// How long other findings than idle ones last before an event tells of them
     #[arg(long, value_name = "TIME", default_value = "30m", value_parser = time, env = "GPU_AUTOSCALER_EVENT_AFTER")]
-    pub event_after: Duration,
+    pub(crate) event_after: Duration,
 
     /// Findings that waste less than so many dollars in a month are not told
     #[arg(
@@ -186,7 +190,7 @@ pub struct TellOptions {
         default_value_t = 10,
         env = "GPU_AUTOSCALER_MONEY_FLOOR"
     )]
-    pub money_floor: u32,
+    pub(crate) money_floor: u32,
 
     /// Tell by Kubernetes events: on, off, or dry-run, which logs them instead
     #[arg(
@@ -195,7 +199,7 @@ pub struct TellOptions {
         default_value = "on",
         env = "GPU_AUTOSCALER_EVENTS"
     )]
-    pub events: Switch,
+    pub(crate) events: Switch,
 
     /// Mark nodes with broken GPUs by a condition: on, off or dry-run
     #[arg(
@@ -204,7 +208,7 @@ pub struct TellOptions {
         default_value = "on",
         env = "GPU_AUTOSCALER_NODE_CONDITIONS"
     )]
-    pub node_conditions: Switch,
+    pub(crate) node_conditions: Switch,
 
     /// Note findings on pods as annotations: off unless asked for
     #[arg(
@@ -213,15 +217,15 @@ pub struct TellOptions {
         default_value = "off",
         env = "GPU_AUTOSCALER_ANNOTATIONS"
     )]
-    pub annotations: Switch,
+    pub(crate) annotations: Switch,
 
     /// A YAML file with channels for notices: webhooks, Slack, e-mail
     #[arg(long, value_name = "FILE", env = "GPU_AUTOSCALER_NOTICES_FILE")]
-    pub notices_file: Option<PathBuf>,
+    pub(crate) notices_file: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Switch {
+pub(crate) enum Switch {
     On,
     Off,
     DryRun,
@@ -229,7 +233,7 @@ pub enum Switch {
 
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Store and prices")]
-pub struct MoneyOptions {
+pub(crate) struct MoneyOptions {
     /// Where the ledger is: sqlite:PATH for one replica, postgres://… for several
     #[arg(
         long,
@@ -237,15 +241,30 @@ pub struct MoneyOptions {
         default_value = "sqlite:gpu-autoscaler.db",
         env = "GPU_AUTOSCALER_STORE"
     )]
-    pub store: String,
+    pub(crate) store: String,
 
     /// A YAML file with overrides, discounts, commitments and the sheet of own machines
     #[arg(long, value_name = "FILE", env = "GPU_AUTOSCALER_PRICES_FILE")]
-    pub prices_file: Option<PathBuf>,
+    pub(crate) prices_file: Option<PathBuf>,
+
+    /// Live price lists to ask besides the table in the program: aws, gcp, azure. None by default: they are on the internet
+    #[arg(long, value_name = "CLOUDS", value_delimiter = ',', env = "GPU_AUTOSCALER_PRICE_FEEDS")]
+    pub(crate) price_feeds: Vec<PriceFeed>,
+
+    /// The key of a Google project for its price list
+    #[arg(long, value_name = "KEY", env = "GPU_AUTOSCALER_GCP_API_KEY", hide_env_values = true)]
+    pub(crate) gcp_api_key: Option<String>,
 
     /// The ConfigMap with the same document under `prices.yaml`, as NAMESPACE/NAME
     #[arg(long, value_name = "NAMESPACE/NAME", env = "GPU_AUTOSCALER_PRICES_CONFIGMAP")]
-    pub prices_configmap: Option<String>,
+    pub(crate) prices_configmap: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PriceFeed {
+    Aws,
+    Gcp,
+    Azure,
 }
 
 fn interval(text: &str) -> Result<Duration, String> {

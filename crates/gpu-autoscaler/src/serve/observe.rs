@@ -5,9 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use gpu_cost::PriceBook;
-use gpu_cost::prices::NodeSplit;
 use gpu_model::{ClusterId, ClusterPicture, FleetView, Harvest, NodeName, TargetReport};
+use gpu_price_feeds::PriceDesk;
 use gpu_waste::{GpuRate, Report, Settings, Surroundings, Windows, detect};
 use jiff::Timestamp;
 use tokio::task::spawn_blocking;
@@ -19,9 +18,6 @@ use crate::rates;
 use crate::sources::MetricsSource;
 use crate::watch::ClusterWatch;
 
-/// Where the prices of a round come from.
-pub(crate) type Books = Arc<dyn Fn() -> Arc<PriceBook> + Send + Sync>;
-
 /// What one loop owns: the source, the windows, and the way to the picture.
 pub(crate) struct Observer {
     pub(crate) source: Box<dyn MetricsSource>,
@@ -30,8 +26,7 @@ pub(crate) struct Observer {
     pub(crate) cluster: ClusterId,
     pub(crate) windows: Option<Windows>,
     pub(crate) settings: Settings,
-    pub(crate) books: Books,
-    pub(crate) split: NodeSplit,
+    pub(crate) desk: PriceDesk,
     pub(crate) control: Arc<Control>,
     pub(crate) data_at: Option<Timestamp>,
 }
@@ -46,6 +41,11 @@ pub(crate) enum NoRound {
 }
 
 impl Observer {
+    /// Whether there is a picture to judge by.
+    pub(crate) fn is_ready(&self, now: Timestamp) -> bool {
+        self.picture(now).is_ok()
+    }
+
     /// Fills the window from the source's own memory, where it has one, so that a restart does not begin with nothing.
     pub(crate) async fn remember(&mut self, now: Timestamp, window: Duration, step: Duration) {
         let from = now.checked_sub(window).unwrap_or(now);
@@ -99,7 +99,7 @@ impl Observer {
     /// Joining, windows and rules are computation: they run away from the threads that answer.
     async fn judge(&mut self, picture: Arc<ClusterPicture>, harvest: Harvest, now: Timestamp) -> Result<Judged, NoRound> {
         let mut windows = self.windows.take().context("a round before this one did not finish");
-        let (book, split, settings) = ((self.books)(), self.split, self.settings);
+        let (book, split, settings) = (self.desk.book(), self.desk.split(), self.settings);
         let has_cluster = self.watch.is_some();
         let work = spawn_blocking(move || {
             let view = join(&picture, harvest);

@@ -11,6 +11,7 @@ mod lead;
 mod pages;
 mod program;
 mod real_parts;
+mod serve;
 mod soak;
 mod sources;
 mod stopping;
