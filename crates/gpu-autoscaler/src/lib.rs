@@ -26,5 +26,6 @@ pub mod sources;
 mod ui;
 pub mod watch;
 pub mod wire;
+mod wire;
 
 pub use program::main;

@@ -15,3 +15,4 @@ mod serve;
 mod soak;
 mod sources;
 mod stopping;
+mod watch;
