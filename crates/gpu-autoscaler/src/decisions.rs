@@ -79,7 +79,11 @@ impl DecisionLog {
     }
 
     /// The newest lines first, of one subject or of all.
-    pub(crate) async fn read(&self, subject: Option<&str>, limit: usize) -> Result<Vec<DecisionLine>, StoreError> {
+    pub(crate) async fn read(
+        &self,
+        subject: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<DecisionLine>, StoreError> {
         let limit = limit.min(MOST_AT_ONCE);
         let Some(store) = &self.store else {
             return Ok(self.from_memory(subject, limit));

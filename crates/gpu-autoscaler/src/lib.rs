@@ -26,6 +26,5 @@ pub mod sources;
 mod ui;
 pub mod watch;
 pub mod wire;
-mod wire;
 
 pub use program::main;

@@ -59,7 +59,10 @@ pub(crate) async fn run(options: ServeOptions) -> anyhow::Result<()> {
         pages: Arc::new(Pages::default()),
         health: Arc::new(health),
         control: control.clone(),
-        decisions: Arc::new(DecisionLog::new(ground.cluster.clone(), Some(ground.store.clone()))),
+        decisions: Arc::new(DecisionLog::new(
+            ground.cluster.clone(),
+            Some(ground.store.clone()),
+        )),
         metrics: Metrics::Own(own.clone()),
         clock: clock.clone(),
     };

@@ -248,11 +248,21 @@ pub(crate) struct MoneyOptions {
     pub(crate) prices_file: Option<PathBuf>,
 
     /// Live price lists to ask besides the table in the program: aws, gcp, azure. None by default: they are on the internet
-    #[arg(long, value_name = "CLOUDS", value_delimiter = ',', env = "GPU_AUTOSCALER_PRICE_FEEDS")]
+    #[arg(
+        long,
+        value_name = "CLOUDS",
+        value_delimiter = ',',
+        env = "GPU_AUTOSCALER_PRICE_FEEDS"
+    )]
     pub(crate) price_feeds: Vec<PriceFeed>,
 
     /// The key of a Google project for its price list
-    #[arg(long, value_name = "KEY", env = "GPU_AUTOSCALER_GCP_API_KEY", hide_env_values = true)]
+    #[arg(
+        long,
+        value_name = "KEY",
+        env = "GPU_AUTOSCALER_GCP_API_KEY",
+        hide_env_values = true
+    )]
     pub(crate) gcp_api_key: Option<String>,
 
     /// The ConfigMap with the same document under `prices.yaml`, as NAMESPACE/NAME

@@ -13,7 +13,12 @@ pub(crate) async fn pause(options: PauseOptions) -> anyhow::Result<Ending> {
     let why = options.reason.as_deref().unwrap_or("no reason given");
     let paused = lead::pause(client, &options.namespace, &who(), why, SystemClock.now())
         .await
-        .with_context(|| format!("failed to pause the control plane in namespace `{}`", options.namespace))?;
+        .with_context(|| {
+            format!(
+                "failed to pause the control plane in namespace `{}`",
+                options.namespace
+            )
+        })?;
     Terminal::stdout().say(format!(
         "Paused by {}: no replica writes anything until `gpu-autoscaler resume`. Findings and pages go on.\n",
         paused.by
@@ -23,9 +28,12 @@ pub(crate) async fn pause(options: PauseOptions) -> anyhow::Result<Ending> {
 
 pub(crate) async fn resume(options: PauseOptions) -> anyhow::Result<Ending> {
     let client = kubernetes::client(options.context.as_deref()).await?;
-    lead::resume(client, &options.namespace)
-        .await
-        .with_context(|| format!("failed to resume the control plane in namespace `{}`", options.namespace))?;
+    lead::resume(client, &options.namespace).await.with_context(|| {
+        format!(
+            "failed to resume the control plane in namespace `{}`",
+            options.namespace
+        )
+    })?;
     Terminal::stdout().say("Resumed: the leader writes again within a few seconds.\n");
     Ok(Ending::Done)
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use gpu_model::ClusterId;
-use gpu_price_feeds::feeds::gcp_catalog::GcpCatalogSettings;
+use gpu_price_feeds::feeds::gcp_catalog::{GcpCatalogSettings, GcpIdentity};
 use gpu_price_feeds::{DeskSettings, DocumentSource, PriceDesk};
 use gpu_runtime::http::client::Secret;
 use gpu_runtime::{Shutdown, SystemClock, Tasks};
@@ -34,15 +34,19 @@ pub(super) struct Ground {
 impl Ground {
     pub(super) async fn prepare(options: &ServeOptions) -> anyhow::Result<Self> {
         let address: StoreAddress = options.money.store.parse().context("cannot use --store")?;
-        let config = if options.source.standalone {
-            None
-        } else {
-            let found = kubernetes::config(options.context.as_deref()).await;
-            Some(found.context("cannot reach a cluster; without one use --standalone --targets a:9400,b:9400")?)
-        };
+        let config =
+            if options.source.standalone {
+                None
+            } else {
+                let found = kubernetes::config(options.context.as_deref()).await;
+                Some(found.context(
+                    "cannot reach a cluster; without one use --standalone --targets a:9400,b:9400",
+                )?)
+            };
         let client = match &config {
             Some(config) => Some(
-                kube::Client::try_from(config.clone()).context("failed to prepare the client of the API server")?,
+                kube::Client::try_from(config.clone())
+                    .context("failed to prepare the client of the API server")?,
             ),
             None => None,
         };
@@ -53,7 +57,9 @@ impl Ground {
         };
         let own = || kubernetes::own_namespace().unwrap_or_else(|| USUAL_NAMESPACE.to_owned());
         let namespace = options.namespace.clone().unwrap_or_else(own);
-        let store = gpu_store::open(&address).await.context("failed to open the store")?;
+        let store = gpu_store::open(&address)
+            .await
+            .context("failed to open the store")?;
         Ok(Self {
             config,
             client,
@@ -83,10 +89,10 @@ impl Ground {
             (None, None, _) => None,
         };
         let asked = |feed: PriceFeed| money.price_feeds.contains(&feed);
-        let google = GcpCatalogSettings {
-            api_key: money.gcp_api_key.clone().map(Secret::new),
-            ..GcpCatalogSettings::default()
-        };
+        let mut google = GcpCatalogSettings::default();
+        if let Some(key) = &money.gcp_api_key {
+            google.identity = GcpIdentity::ApiKey(Secret::new(key.clone()));
+        }
         let settings = DeskSettings {
             aws_offer: asked(PriceFeed::Aws).then(Default::default),
             gcp_catalog: asked(PriceFeed::Gcp).then_some(google),

@@ -10,8 +10,8 @@ use tracing::error;
 use super::ground::Ground;
 use crate::cli::serve::ServeOptions;
 use crate::lead::{
-    Election, ElectionSettings, LeaseTimes, Leadership, Mode, PauseState, PauseWatch, StoreKind, WriteLimits, Writer,
-    check_store_sharing, client_for_writes, new_identity,
+    Election, ElectionSettings, Leadership, LeaseTimes, Mode, PauseState, PauseWatch, StoreKind, WriteLimits,
+    Writer, check_store_sharing, client_for_writes, new_identity,
 };
 
 /// The name of the lease.
@@ -45,7 +45,8 @@ pub(super) struct Lead {
 impl Lead {
     /// A way to write, live or dry.
     pub(super) fn writer(&self, mode: Mode) -> anyhow::Result<Writer> {
-        let client = client_for_writes(self.config.clone()).context("failed to prepare the client for writes")?;
+        let client =
+            client_for_writes(self.config.clone()).context("failed to prepare the client for writes")?;
         Ok(Writer::new(
             client,
             self.leadership.clone(),
@@ -83,7 +84,8 @@ pub(super) async fn start(
         () = shutdown.triggered() => return Ok(None),
     }
     let clock = Arc::new(SystemClock);
-    let (election, leadership) = Election::new(client.clone(), settings, clock.clone()).context("cannot stand for election")?;
+    let (election, leadership) =
+        Election::new(client.clone(), settings, clock.clone()).context("cannot stand for election")?;
     let election = Arc::new(election);
     let (stop, fatal) = (shutdown.clone(), fatal.clone());
     tasks.start("election", move || {
@@ -99,10 +101,15 @@ pub(super) async fn start(
         }
     });
     let pause = PauseWatch::new(clock, LOOK_AT_PAUSE.min(options.analysis.analysis_interval));
-    let (watch, client, namespace, stop) =
-        (pause.clone(), client.clone(), ground.namespace.clone(), shutdown.clone());
+    let (watch, client, namespace, stop) = (
+        pause.clone(),
+        client.clone(),
+        ground.namespace.clone(),
+        shutdown.clone(),
+    );
     tasks.start("pause", move || {
-        let (watch, client, namespace, stop) = (watch.clone(), client.clone(), namespace.clone(), stop.clone());
+        let (watch, client, namespace, stop) =
+            (watch.clone(), client.clone(), namespace.clone(), stop.clone());
         async move {
             watch.run(&client, &namespace, &stop).await;
             Ok(())

@@ -50,7 +50,9 @@ impl Observer {
     pub(crate) async fn remember(&mut self, now: Timestamp, window: Duration, step: Duration) {
         let from = now.checked_sub(window).unwrap_or(now);
         for harvest in self.source.backfill(from, now, step).await {
-            let Ok(picture) = self.picture(harvest.at) else { return };
+            let Ok(picture) = self.picture(harvest.at) else {
+                return;
+            };
             let view = join(&picture, harvest);
             if let Some(windows) = &mut self.windows {
                 windows.observe(&view);
@@ -97,8 +99,16 @@ impl Observer {
     }
 
     /// Joining, windows and rules are computation: they run away from the threads that answer.
-    async fn judge(&mut self, picture: Arc<ClusterPicture>, harvest: Harvest, now: Timestamp) -> Result<Judged, NoRound> {
-        let mut windows = self.windows.take().context("a round before this one did not finish");
+    async fn judge(
+        &mut self,
+        picture: Arc<ClusterPicture>,
+        harvest: Harvest,
+        now: Timestamp,
+    ) -> Result<Judged, NoRound> {
+        let mut windows = self
+            .windows
+            .take()
+            .context("a round before this one did not finish");
         let (book, split, settings) = (self.desk.book(), self.desk.split(), self.settings);
         let has_cluster = self.watch.is_some();
         let work = spawn_blocking(move || {
@@ -119,7 +129,9 @@ impl Observer {
         let (windows, view, rates, report) = work.await.map_err(|error| NoRound::Unfinished(error.into()))?;
         let windows = windows.map_err(NoRound::Unfinished)?;
         self.windows = Some(windows);
-        let report = report.context("a round without windows").map_err(NoRound::Unfinished)?;
+        let report = report
+            .context("a round without windows")
+            .map_err(NoRound::Unfinished)?;
         Ok(Judged { view, rates, report })
     }
 
@@ -127,26 +139,43 @@ impl Observer {
     fn note_targets(&self, targets: &[TargetReport], now: Timestamp) {
         let failing: Vec<&TargetReport> = targets.iter().filter(|target| target.failure.is_some()).collect();
         let outcome = if targets.is_empty() {
-            Err("no exporter was found: check --exporter-service, --exporter-selector or --targets".to_owned())
+            Err(
+                "no exporter was found: check --exporter-service, --exporter-selector or --targets"
+                    .to_owned(),
+            )
         } else if failing.len() == targets.len() {
             let age = self.data_at.map_or_else(
                 || "nothing was ever measured".to_owned(),
-                |at| format!("the newest measurement is {} s old", now.duration_since(at).as_secs().max(0)),
+                |at| {
+                    format!(
+                        "the newest measurement is {} s old",
+                        now.duration_since(at).as_secs().max(0)
+                    )
+                },
             );
             Err(format!("no target answers ({}); {age}", first_words(&failing)))
         } else if failing.is_empty() {
             Ok(())
         } else {
             // Some GPUs are not seen; the rest is served. It is a problem that people should know and no outage.
-            Err(format!("{} of {} targets do not answer ({})", failing.len(), targets.len(), first_words(&failing)))
+            Err(format!(
+                "{} of {} targets do not answer ({})",
+                failing.len(),
+                targets.len(),
+                first_words(&failing)
+            ))
         };
         self.control.set_dependency("metrics source", outcome);
     }
 }
 
 fn first_words(failing: &[&TargetReport]) -> String {
-    let first = failing.first().and_then(|target| Some((target, target.failure.as_ref()?)));
-    first.map_or_else(String::new, |(target, failure)| format!("{}: {}", target.name, failure.message))
+    let first = failing
+        .first()
+        .and_then(|target| Some((target, target.failure.as_ref()?)));
+    first.map_or_else(String::new, |(target, failure)| {
+        format!("{}: {}", target.name, failure.message)
+    })
 }
 
 struct Judged {

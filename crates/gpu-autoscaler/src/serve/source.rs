@@ -7,10 +7,12 @@ use gpu_runtime::http::client::{Authorization, ClientSettings, HeaderName, Heade
 use gpu_runtime::{Shutdown, Tasks};
 
 use crate::cli::serve::{SourceKind, SourceOptions};
-use crate::sources::direct::{DirectSettings, DirectSource};
-use crate::sources::discover::{PodSelector, Scheme, ServiceRef, TargetBook, follow_pods, follow_service, parse_targets};
-use crate::sources::prometheus::{PrometheusSettings, PrometheusSource};
 use crate::sources::MetricsSource;
+use crate::sources::direct::{DirectSettings, DirectSource};
+use crate::sources::discover::{
+    PodSelector, Scheme, ServiceRef, TargetBook, follow_pods, follow_service, parse_targets,
+};
+use crate::sources::prometheus::{PrometheusSettings, PrometheusSource};
 
 /// Makes the source. `cluster` is absent where there is no Kubernetes, and then targets are those that were named.
 pub(super) fn open(
@@ -63,14 +65,18 @@ fn follow(
 ) -> anyhow::Result<()> {
     let mut services = Vec::new();
     for text in &options.exporter_services {
-        let service: ServiceRef =
-            text.parse().with_context(|| format!("cannot use --exporter-service {text}"))?;
+        let service: ServiceRef = text
+            .parse()
+            .with_context(|| format!("cannot use --exporter-service {text}"))?;
         services.push(service);
     }
     let (client_of_services, book_of_services, stop) = (client.clone(), book.clone(), shutdown.clone());
     tasks.start("find exporters by service", move || {
         let (client, book, stop) = (client_of_services.clone(), book_of_services.clone(), stop.clone());
-        let follow = services.clone().into_iter().map(move |service| follow_service(client.clone(), service, book.clone()));
+        let follow = services
+            .clone()
+            .into_iter()
+            .map(move |service| follow_service(client.clone(), service, book.clone()));
         let all = futures::future::join_all(follow);
         async move {
             tokio::select! {
@@ -116,9 +122,14 @@ fn prometheus(options: &SourceOptions) -> anyhow::Result<Box<dyn MetricsSource>>
         let (name, value) = header
             .split_once(':')
             .with_context(|| "a header is `NAME: VALUE`: check --prometheus-header")?;
-        let name: HeaderName = name.trim().parse().context("--prometheus-header has a name that is none")?;
-        let mut value: HeaderValue =
-            value.trim().parse().context("--prometheus-header has a value that is none")?;
+        let name: HeaderName = name
+            .trim()
+            .parse()
+            .context("--prometheus-header has a name that is none")?;
+        let mut value: HeaderValue = value
+            .trim()
+            .parse()
+            .context("--prometheus-header has a value that is none")?;
         value.set_sensitive(true);
         settings.client.headers.insert(name, value);
     }

@@ -144,7 +144,11 @@ impl Turner {
     fn note_leadership(&self) {
         let Some(lead) = &self.lead else { return };
         let control = &self.served.control;
-        let role = if lead.leadership.is_leader() { Role::Leader } else { Role::Follower };
+        let role = if lead.leadership.is_leader() {
+            Role::Leader
+        } else {
+            Role::Follower
+        };
         let holder = (role == Role::Leader).then(|| lead.leadership.identity().to_owned());
         control.set_leadership(role, holder);
         let (paused, outcome) = match lead.pause_state() {
@@ -157,7 +161,10 @@ impl Turner {
                 };
                 (Some(line), Ok(()))
             }
-            PauseState::Unknown => (None, Err("it is not known whether writes are paused: nothing is written".to_owned())),
+            PauseState::Unknown => (
+                None,
+                Err("it is not known whether writes are paused: nothing is written".to_owned()),
+            ),
         };
         control.set_paused(paused);
         control.set_dependency("pause switch", outcome);
@@ -176,8 +183,12 @@ impl Turner {
 
     fn note_prices(&self, round: &Round) {
         let desk = &self.observer.desk;
-        let machines: Vec<_> =
-            round.view.nodes.iter().map(|node| rates::machine(node, round.picture.as_deref())).collect();
+        let machines: Vec<_> = round
+            .view
+            .nodes
+            .iter()
+            .map(|node| rates::machine(node, round.picture.as_deref()))
+            .collect();
         desk.want(Wanted::of(&machines));
         let mut ages = std::collections::BTreeMap::new();
         for status in desk.status() {

@@ -75,7 +75,10 @@ async fn events(namespace: &TestNamespace, pod: &str, reason: &str) -> anyhow::R
 }
 
 fn finding<'a>(waste: &'a Value, pod: &str) -> Option<&'a Value> {
-    waste["findings"].as_array()?.iter().find(|finding| finding["pod"] == pod)
+    waste["findings"]
+        .as_array()?
+        .iter()
+        .find(|finding| finding["pod"] == pod)
 }
 
 async fn found(plane: &Plane, pod: &str) -> anyhow::Result<Value> {
@@ -95,9 +98,17 @@ async fn an_idle_pod_is_found_and_told_and_a_busy_one_never_is() -> anyhow::Resu
             let mut scene = scene(fleet).await?;
             let plane = Plane::start(fleet, &scene.namespace, &shortened(&[scene.machine.address])).await?;
             let idle = found(&plane, "idle").await?;
-            assert!(["held-idle", "never-used"].contains(&idle["cause"].as_str().unwrap()), "{idle}");
+            assert!(
+                ["held-idle", "never-used"].contains(&idle["cause"].as_str().unwrap()),
+                "{idle}"
+            );
             assert_eq!(idle["node"], scene.node.as_str());
-            assert!(idle["fix"]["commands"].as_array().is_some_and(|commands| !commands.is_empty()), "{idle}");
+            assert!(
+                idle["fix"]["commands"]
+                    .as_array()
+                    .is_some_and(|commands| !commands.is_empty()),
+                "{idle}"
+            );
 
             let told = eventually("the idle pod is told", SOON, || async {
                 Ok(events(&scene.namespace, "idle", "GPUWasteDetected").await?.pop())
@@ -109,10 +120,17 @@ async fn an_idle_pod_is_found_and_told_and_a_busy_one_never_is() -> anyhow::Resu
                 .await?;
             assert!(description.contains("GPUWasteDetected"), "{description}");
 
-            let explained = plane.run(&["explain", "pod/idle", "-n", scene.namespace.name()]).await?;
+            let explained = plane
+                .run(&["explain", "pod/idle", "-n", scene.namespace.name()])
+                .await?;
             assert!(explained.contains("Fix:"), "{explained}");
-            let listed = plane.run(&["optimize", "-n", scene.namespace.name(), "--fail-on", "50"]).await;
-            assert!(listed.is_err(), "a finding above --fail-on must end with exit code 3");
+            let listed = plane
+                .run(&["optimize", "-n", scene.namespace.name(), "--fail-on", "50"])
+                .await;
+            assert!(
+                listed.is_err(),
+                "a finding above --fail-on must end with exit code 3"
+            );
 
             // The user acts: the pod works again, and its finding goes and is told as resolved.
             scene.machine.make_busy(0, 97)?;
@@ -124,7 +142,11 @@ async fn an_idle_pod_is_found_and_told_and_a_busy_one_never_is() -> anyhow::Resu
                 Ok(events(&scene.namespace, "idle", "GPUWasteResolved").await?.pop())
             })
             .await?;
-            assert!(events(&scene.namespace, "busy", "GPUWasteDetected").await?.is_empty());
+            assert!(
+                events(&scene.namespace, "busy", "GPUWasteDetected")
+                    .await?
+                    .is_empty()
+            );
             assert!(finding(&plane.waste().await?, "busy").is_none());
             Ok(())
         })
@@ -133,8 +155,7 @@ async fn an_idle_pod_is_found_and_told_and_a_busy_one_never_is() -> anyhow::Resu
 
 #[tokio::test(flavor = "multi_thread")]
 async fn with_its_source_gone_nothing_is_invented_and_the_api_stays() -> anyhow::Result<()> {
-    require!(Fleet::need());
-    require!(Prometheus::need());
+    require!(Fleet::need(), Prometheus::need());
     let fleet = Fleet::shared();
     let bed = Bed::new()?;
     fleet
@@ -146,15 +167,22 @@ async fn with_its_source_gone_nothing_is_invented_and_the_api_stays() -> anyhow:
                 name: "gpu".to_owned(),
                 targets: vec![scene.machine.address.to_string()],
                 path: "/metrics".to_owned(),
+                labels: Default::default(),
             }];
             let prometheus = Prometheus::start(&bed, &options).await?;
             let mut settings = shortened(&[]);
-            settings.extend(["--metrics-source=prometheus".to_owned(), format!("--prometheus-url={}", prometheus.url())]);
+            settings.extend([
+                "--metrics-source=prometheus".to_owned(),
+                format!("--prometheus-url={}", prometheus.url()),
+            ]);
             let plane = Plane::start(fleet, &scene.namespace, &settings).await?;
             let before = found(&plane, "idle").await?;
             assert!(before["data_age_seconds"].as_f64().unwrap() < 10.0, "{before}");
 
-            prometheus.part().stop_by(nix::sys::signal::Signal::SIGKILL, SOON).await?;
+            prometheus
+                .part()
+                .stop_by(nix::sys::signal::Signal::SIGKILL, SOON)
+                .await?;
             let away = eventually("the loss is named", SOON, || async {
                 let (status, body) = plane.get("/readyz").await?;
                 Ok((status == 503 && body.contains("metrics source")).then_some(body))
@@ -181,8 +209,7 @@ async fn with_its_source_gone_nothing_is_invented_and_the_api_stays() -> anyhow:
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_second_replica_takes_over_and_tells_nothing_twice() -> anyhow::Result<()> {
-    require!(Fleet::need());
-    require!(Postgres::need());
+    require!(Fleet::need(), Postgres::need());
     let fleet = Fleet::shared();
     let bed = Bed::new()?;
     fleet
@@ -211,7 +238,11 @@ async fn a_second_replica_takes_over_and_tells_nothing_twice() -> anyhow::Result
             assert_eq!(told.len(), 1, "{told:#?}");
             let decisions = second.json("/api/v1/decisions?limit=500").await?;
             let subject = format!("pod/{}/idle", scene.namespace.name());
-            let mentioned = decisions["decisions"].as_array().unwrap().iter().any(|line| line["subject"] == subject);
+            let mentioned = decisions["decisions"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .any(|line| line["subject"] == subject);
             assert!(mentioned, "{decisions}");
             Ok(())
         })
@@ -227,9 +258,15 @@ async fn a_second_replica_with_its_own_file_refuses_to_start_and_says_why() -> a
             let scene = scene(fleet).await?;
             let settings = shortened(&[scene.machine.address]);
             let _first = Plane::start(fleet, &scene.namespace, &settings).await?;
-            let refused = Plane::start(fleet, &scene.namespace, &settings).await.err().map(|error| format!("{error:#}"));
+            let refused = Plane::start(fleet, &scene.namespace, &settings)
+                .await
+                .err()
+                .map(|error| format!("{error:#}"));
             let words = refused.unwrap_or_default();
-            assert!(words.contains("another replica") && words.contains("PostgreSQL"), "{words}");
+            assert!(
+                words.contains("another replica") && words.contains("PostgreSQL"),
+                "{words}"
+            );
             Ok(())
         })
         .await
@@ -244,14 +281,20 @@ async fn a_pause_holds_events_and_a_resume_lets_them_go() -> anyhow::Result<()> 
             let scene = scene(fleet).await?;
             let plane = Plane::start(fleet, &scene.namespace, &shortened(&[scene.machine.address])).await?;
             let namespace = scene.namespace.name().to_owned();
-            plane.run(&["pause", "--namespace", &namespace, "--reason", "a test"]).await?;
+            plane
+                .run(&["pause", "--namespace", &namespace, "--reason", "a test"])
+                .await?;
             eventually("the pause shows", SOON, || async {
                 Ok((plane.status().await?["paused"]["reason"] == "a test").then_some(()))
             })
             .await?;
             found(&plane, "idle").await?;
             tokio::time::sleep(Duration::from_secs(5)).await;
-            assert!(events(&scene.namespace, "idle", "GPUWasteDetected").await?.is_empty());
+            assert!(
+                events(&scene.namespace, "idle", "GPUWasteDetected")
+                    .await?
+                    .is_empty()
+            );
             plane.run(&["resume", "--namespace", &namespace]).await?;
             eventually("it tells now", SOON, || async {
                 Ok(events(&scene.namespace, "idle", "GPUWasteDetected").await?.pop())
@@ -277,7 +320,10 @@ async fn without_kubernetes_it_judges_the_exporters_that_are_named() -> anyhow::
     let plane = Plane::alone(&settings).await?;
     let waste = eventually("something is found", SOON, || async {
         let waste = plane.waste().await?;
-        Ok(waste["findings"].as_array().is_some_and(|found| !found.is_empty()).then_some(waste))
+        Ok(waste["findings"]
+            .as_array()
+            .is_some_and(|found| !found.is_empty())
+            .then_some(waste))
     })
     .await?;
     assert_eq!(waste["cluster"], "standalone");
@@ -295,7 +341,8 @@ async fn a_pod_that_was_deleted_leaves_no_finding_behind() -> anyhow::Result<()>
             let plane = Plane::start(fleet, &scene.namespace, &shortened(&[scene.machine.address])).await?;
             found(&plane, "idle").await?;
             let pods = scene.namespace.api::<Pod>();
-            pods.delete("idle", &DeleteParams::default().grace_period(0)).await?;
+            pods.delete("idle", &DeleteParams::default().grace_period(0))
+                .await?;
             scene.machine.kill();
             eventually("its finding is gone", SOON, || async {
                 Ok(finding(&plane.waste().await?, "idle").is_none().then_some(()))

@@ -40,7 +40,7 @@ impl Machine {
             std::fs::create_dir_all(root.path().join(directory))?;
         }
         // Each machine has boards of its own: two of the same uuid would be one GPU that two exporters tell of.
-        let mut scenario = Scenario::of(Model::L4, boards.len()).without_latency();
+        let mut scenario = Scenario::of(Model::T4, boards.len()).without_latency();
         for (index, gpu) in scenario.gpus.iter_mut().enumerate() {
             gpu.uuid = format!("GPU-{node}-{index}");
             set_busy(gpu, boards[index].busy_percent);
@@ -65,7 +65,9 @@ impl Machine {
         let mut exporter = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
         let mut lines = BufReader::new(exporter.stderr.take().expect("it is piped")).lines();
         let address = loop {
-            let line = lines.next().ok_or_else(|| anyhow::anyhow!("the exporter ended"))??;
+            let line = lines
+                .next()
+                .ok_or_else(|| anyhow::anyhow!("the exporter ended"))??;
             if let Some((_, rest)) = line.split_once("serving address=") {
                 break rest.split_whitespace().next().unwrap_or_default().parse()?;
             }
@@ -115,39 +117,47 @@ fn set_busy(gpu: &mut gpu_nvml_double::scenario::Gpu, percent: u32) {
         gpu: percent,
         memory: percent / 2,
     });
-    gpu.memory.used = if percent == 0 { 3 << 30 } else { 15 << 30 };
+    gpu.memory.used = if percent == 0 { 3 << 30 } else { 13 << 30 };
     if let Some(power) = &mut gpu.power {
-        // An L4 draws 16 W at rest and 72 W at most.
-        power.usage = 16_000 + percent * 500;
+        // A T4 draws 10 W at rest and 70 W at most.
+        power.usage = 10_000 + percent * 500;
         power.instant = Some(power.usage);
     }
     gpu.processes = vec![Process::compute(4_000 + gpu.minor, 3 << 30, percent)];
 }
 
 fn kubelet(socket: &Path, namespace: &str, boards: &[Board], scenario: &Scenario) -> anyhow::Result<Runtime> {
-    let pods = boards.iter().zip(&scenario.gpus).map(|(board, gpu)| api::PodResources {
-        name: board.pod.to_owned(),
-        namespace: namespace.to_owned(),
-        containers: vec![api::ContainerResources {
-            name: "main".to_owned(),
-            devices: vec![api::ContainerDevices {
-                resource_name: "nvidia.com/gpu".to_owned(),
-                device_ids: vec![gpu.uuid.clone()],
-                topology: None,
+    let pods = boards
+        .iter()
+        .zip(&scenario.gpus)
+        .map(|(board, gpu)| api::PodResources {
+            name: board.pod.to_owned(),
+            namespace: namespace.to_owned(),
+            containers: vec![api::ContainerResources {
+                name: "main".to_owned(),
+                devices: vec![api::ContainerDevices {
+                    resource_name: "nvidia.com/gpu".to_owned(),
+                    device_ids: vec![gpu.uuid.clone()],
+                    topology: None,
+                }],
+                ..Default::default()
             }],
             ..Default::default()
-        }],
-        ..Default::default()
-    });
+        });
     let lister = Lister(Arc::new(api::ListPodResourcesResponse {
         pod_resources: pods.collect(),
     }));
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()?;
     let incoming = {
         let _inside = runtime.enter();
         listen(socket)?
     };
-    runtime.spawn(Server::builder().serve_with_incoming(server::PodResourcesListerServer::new(lister), incoming));
+    runtime.spawn(
+        Server::builder().serve_with_incoming(server::PodResourcesListerServer::new(lister), incoming),
+    );
     Ok(runtime)
 }
 

@@ -47,7 +47,11 @@ pub(super) struct Plane {
 
 impl Plane {
     /// Starts a replica in a namespace of the fleet.
-    pub(super) async fn start(fleet: &Fleet, namespace: &TestNamespace, settings: &[String]) -> anyhow::Result<Self> {
+    pub(super) async fn start(
+        fleet: &Fleet,
+        namespace: &TestNamespace,
+        settings: &[String],
+    ) -> anyhow::Result<Self> {
         let mut all = settings.to_vec();
         all.push(format!("--namespace={}", namespace.name()));
         Self::spawn(Some(fleet.kubeconfig().display().to_string()), &all).await
@@ -61,9 +65,14 @@ impl Plane {
     async fn spawn(kubeconfig: Option<String>, settings: &[String]) -> anyhow::Result<Self> {
         let store = tempfile::tempdir()?;
         let mut command = Command::from(program());
-        command.kill_on_drop(true).args(["--log-level=info", "serve", "--listen=127.0.0.1:0"]);
+        command
+            .kill_on_drop(true)
+            .args(["--log-level=info", "serve", "--listen=127.0.0.1:0"]);
         if !settings.iter().any(|setting| setting.starts_with("--store=")) {
-            command.arg(format!("--store=sqlite:{}", store.path().join("ledger.db").display()));
+            command.arg(format!(
+                "--store=sqlite:{}",
+                store.path().join("ledger.db").display()
+            ));
         }
         match &kubeconfig {
             Some(path) => command.env("KUBECONFIG", path),
@@ -83,7 +92,9 @@ impl Plane {
             }
         });
         let mut stdout = BufReader::new(child.stdout.take().context("it is piped")?).lines();
-        let line = tokio::time::timeout(STARTS_WITHIN, stdout.next_line()).await.context("it did not start")??;
+        let line = tokio::time::timeout(STARTS_WITHIN, stdout.next_line())
+            .await
+            .context("it did not start")??;
         let Some(line) = line else {
             let mut words = Vec::new();
             while let Ok(Some(line)) = tokio::time::timeout(Duration::from_secs(1), log.recv()).await {
@@ -91,7 +102,10 @@ impl Plane {
             }
             bail!("the control plane ended: {}", words.join("\n"));
         };
-        let address = line.split("http://").nth(1).and_then(|rest| rest.split('/').next());
+        let address = line
+            .split("http://")
+            .nth(1)
+            .and_then(|rest| rest.split('/').next());
         let address = address.context("it says where it serves")?.parse()?;
         tokio::spawn(async move { while let Ok(Some(_)) = stdout.next_line().await {} });
         Ok(Self {
@@ -116,7 +130,11 @@ impl Plane {
         stream.write_all(request.as_bytes()).await?;
         let mut answer = String::new();
         tokio::time::timeout(Duration::from_secs(20), stream.read_to_string(&mut answer)).await??;
-        let status = answer.split(' ').nth(1).context("an answer has a status")?.parse()?;
+        let status = answer
+            .split(' ')
+            .nth(1)
+            .context("an answer has a status")?
+            .parse()?;
         let (head, body) = answer.split_once("\r\n\r\n").context("an answer has a head")?;
         anyhow::ensure!(!head.contains("chunked"), "the test reads no chunks");
         Ok((status, body.to_owned()))
@@ -151,7 +169,11 @@ impl Plane {
         let output = command.output().await?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         if !output.status.success() {
-            bail!("{} {}{text}", output.status, String::from_utf8_lossy(&output.stderr));
+            bail!(
+                "{} {}{text}",
+                output.status,
+                String::from_utf8_lossy(&output.stderr)
+            );
         }
         Ok(text)
     }
