@@ -23,6 +23,7 @@ mod program;
 mod rates;
 mod serve;
 pub mod sources;
+pub mod tell;
 mod ui;
 pub mod watch;
 pub mod wire;

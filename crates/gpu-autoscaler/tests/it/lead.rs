@@ -1,7 +1,7 @@
 //! Two replicas against a real API server: who leads, how soon another does, and who may not start.
 
 #[allow(dead_code, reason = "the test program `fence` uses the rest of it")]
-mod replica;
+pub(crate) mod replica;
 
 use std::time::{Duration, Instant};
 

@@ -16,3 +16,4 @@ mod soak;
 mod sources;
 mod stopping;
 mod watch;
+mod tell;
