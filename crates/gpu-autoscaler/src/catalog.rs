@@ -270,8 +270,3 @@ pub(crate) const SERIES_DROPPED: Family = family(
     Gauge,
     "Series of single pods that are left out of this page to keep it bounded.",
 );
-pub(crate) const NOTICES: Family = family(
-    "gpu_autoscaler_notices_total",
-    Counter,
-    "Notices by channel and by what became of them.",
-);

@@ -3,7 +3,7 @@
 use gpu_exposition::{PageWriter, WriteError};
 
 use super::standing::Leadership;
-use super::writes::{WriteCounts, WriteKind, WriteResult};
+use super::writes::WriteCounts;
 use crate::catalog;
 
 /// Adds the families to a page. A pair of labels is there from its first write on.
@@ -15,13 +15,8 @@ pub fn write_metrics(
     page.family(&catalog::LEADER)?
         .sample(&[], u64::from(leadership.is_leader()))?;
     let mut writes = page.family(&catalog::WRITES)?;
-    for kind in WriteKind::ALL {
-        for result in WriteResult::ALL {
-            let count = counts.of(kind, result);
-            if count > 0 {
-                writes.sample(&[("kind", kind.as_str()), ("result", result.as_str())], count)?;
-            }
-        }
+    for ((kind, result), count) in counts.all() {
+        writes.sample(&[("kind", kind), ("result", result)], count)?;
     }
     Ok(())
 }

@@ -12,7 +12,6 @@ mod webhook;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use gpu_exposition::{PageWriter, WriteError};
 use gpu_model::ClusterId;
 use gpu_runtime::Shutdown;
 use jiff::Timestamp;
@@ -21,11 +20,10 @@ use tracing::warn;
 
 pub use channel::ChannelRunner;
 pub use message::{Item, ItemKind, Notice};
-pub use settings::{ChannelError, ChannelKind, ChannelSettings, MailSecurity, Patience};
+pub use settings::{ChannelError, ChannelKind, ChannelSettings, MailSecurity, Patience, read_channels};
 pub use webhook::{SIGNATURE_HEADER, sign};
 
 use super::diary::Act;
-use crate::catalog;
 
 /// Notices that may wait for a channel. A channel that is dead for so long loses news, and a counter says how many.
 const QUEUE: usize = 256;
@@ -133,22 +131,17 @@ impl Notices {
         Some(&channel.counts)
     }
 
-    /// Adds the families of notices to a page.
-    pub fn write_metrics(&self, page: &mut PageWriter<'_>) -> Result<(), WriteError> {
-        let mut family = page.family(&catalog::NOTICES)?;
-        for channel in self.channels.iter() {
+    /// What became of notices, by channel and result, for metrics.
+    pub fn totals(&self) -> Vec<((String, &'static str), u64)> {
+        let totals = self.channels.iter().flat_map(|channel| {
             let counts = &channel.counts;
-            for (result, count) in [
+            [
                 ("sent", counts.sent()),
                 ("failed", counts.failed()),
                 ("dropped", counts.dropped()),
-            ] {
-                family.sample(
-                    &[("channel", channel.settings.name.as_str()), ("result", result)],
-                    count,
-                )?;
-            }
-        }
-        Ok(())
+            ]
+            .map(|(result, count)| ((channel.settings.name.clone(), result), count))
+        });
+        totals.collect()
     }
 }

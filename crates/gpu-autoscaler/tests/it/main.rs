@@ -15,5 +15,5 @@ mod serve;
 mod soak;
 mod sources;
 mod stopping;
-mod watch;
 mod tell;
+mod watch;

@@ -281,8 +281,16 @@ async fn tracking_objects(namespace: &str) -> anyhow::Result<String> {
     let spec = PartSpec::new("helm", Program::Helm.path()?)
         .args(["template", "gpus"])
         .arg(chart.display().to_string())
-        .args(["--namespace", namespace, "--show-only", "templates/control-plane/tracking.yaml"])
-        .args(["--set", "controlPlane.enabled=true,controlPlane.telling.annotations=true"])
+        .args([
+            "--namespace",
+            namespace,
+            "--show-only",
+            "templates/control-plane/tracking.yaml",
+        ])
+        .args([
+            "--set",
+            "controlPlane.enabled=true,controlPlane.telling.annotations=true",
+        ])
         .env("HOME", bed.directory().display().to_string());
     Ok(bed.run(spec, SOON).await?)
 }

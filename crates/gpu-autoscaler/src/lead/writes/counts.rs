@@ -78,6 +78,16 @@ impl WriteCounts {
             .map_or(0, |cell| cell.load(Ordering::Relaxed))
     }
 
+    /// Every pair of labels that was counted at least once.
+    pub fn all(&self) -> impl Iterator<Item = ((&'static str, &'static str), u64)> {
+        WriteKind::ALL.into_iter().flat_map(move |kind| {
+            WriteResult::ALL.into_iter().filter_map(move |result| {
+                let count = self.of(kind, result);
+                (count > 0).then_some(((kind.as_str(), result.as_str()), count))
+            })
+        })
+    }
+
     fn cell(&self, kind: WriteKind, result: WriteResult) -> Option<&AtomicU64> {
         let row = WriteKind::ALL.iter().position(|each| *each == kind)?;
         let column = WriteResult::ALL.iter().position(|each| *each == result)?;

@@ -136,6 +136,51 @@ pub enum ChannelError {
     },
 }
 
+/// The document that lists the channels.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    channels: Vec<ChannelSettings>,
+}
+
+/// Reads a YAML document with a list `channels`. Names of files in it are taken from `base` on, so that one mounted Secret can hold the
+/// list and all that it names.
+pub fn read_channels(text: &str, base: &Path) -> Result<Vec<ChannelSettings>, serde_saphyr::Error> {
+    let mut document: Document = serde_saphyr::from_str(text)?;
+    for channel in &mut document.channels {
+        for file in channel.kind.files() {
+            *file = base.join(&*file);
+        }
+    }
+    Ok(document.channels)
+}
+
+impl ChannelKind {
+    fn files(&mut self) -> Vec<&mut PathBuf> {
+        match self {
+            Self::Webhook {
+                url_file,
+                secret_file,
+                ca_file,
+            } => {
+                let mut files = vec![url_file];
+                files.extend(secret_file.iter_mut().chain(ca_file));
+                files
+            }
+            Self::Slack { url_file, ca_file } => {
+                let mut files = vec![url_file];
+                files.extend(ca_file);
+                files
+            }
+            Self::Email {
+                password_file,
+                ca_file,
+                ..
+            } => password_file.iter_mut().chain(ca_file).collect(),
+        }
+    }
+}
+
 impl ChannelSettings {
     pub(super) fn wants(&self, notice: &Notice) -> bool {
         let is_named = self.namespaces.is_empty()
@@ -170,4 +215,68 @@ pub(super) fn read_secret(channel: &str, path: &Path) -> Result<Secret, ChannelE
         });
     }
     Ok(Secret::new(text))
+}
+
+#[cfg(test)]
+mod tests {
+    //! The document of channels.
+
+    use super::*;
+
+    #[test]
+    fn a_document_lists_channels_and_the_files_beside_it() {
+        let text = "
+channels:
+  - name: team-chat
+    kind: slack
+    urlFile: team-chat-url
+    namespaces: [ml, research]
+  - name: alerts
+    kind: webhook
+    urlFile: /elsewhere/url
+    secretFile: alerts-key
+    atLeastMonthly: 100000000000
+    patience: { attempts: 2 }
+  - name: mail
+    kind: email
+    host: mail.example.org
+    port: 465
+    security: start-tls
+    from: gpus@example.org
+    to: [team@example.org]
+    user: gpus
+    passwordFile: mail-password
+";
+        let channels = read_channels(text, Path::new("/etc/notices")).unwrap();
+        let chat = ChannelKind::Slack {
+            url_file: "/etc/notices/team-chat-url".into(),
+            ca_file: None,
+        };
+        assert_eq!(channels[0].kind, chat);
+        assert_eq!(channels[0].namespaces, ["ml", "research"]);
+        let alerts = ChannelKind::Webhook {
+            url_file: "/elsewhere/url".into(),
+            secret_file: Some("/etc/notices/alerts-key".into()),
+            ca_file: None,
+        };
+        assert_eq!(channels[1].kind, alerts);
+        assert_eq!(channels[1].at_least_monthly, Some(NanoUsd(100_000_000_000)));
+        assert_eq!(
+            (
+                channels[1].patience.attempts,
+                channels[1].patience.attempt_seconds
+            ),
+            (2, 10)
+        );
+        assert!(matches!(
+            channels[2].kind,
+            ChannelKind::Email {
+                security: MailSecurity::StartTls,
+                port: 465,
+                ..
+            }
+        ));
+        assert!(read_channels("channels: [{name: x, kind: pigeon}]", Path::new("/")).is_err());
+        assert!(read_channels("chanels: []", Path::new("/")).is_err());
+    }
 }
