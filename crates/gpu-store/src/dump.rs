@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
 use crate::error::StoreError;
-use crate::ledger::{Dimensions, Sums};
+use crate::ledger::{Dimensions, SetSlice, Slice, Sums};
 use crate::record::Record;
 use crate::retention::Floors;
 use crate::store::{Store, Totals};
-use crate::stored::StoredRow;
+use crate::stored::{StoredRow, digest};
 
 const FORMAT: &str = "gpu-store-dump";
 const VERSION: u32 = 1;
@@ -114,6 +114,94 @@ pub enum Line {
     },
     Record(Record),
     Trailer(Totals),
+}
+
+/// Lines that a store sends together, and pieces that wait for a slow writer: a few megabytes.
+pub(crate) const SENT_AT_ONCE: usize = 1_000;
+pub(crate) const PIECES: usize = 4;
+
+/// The tables that a dump is of, such that nothing refers to what went before it.
+pub(crate) const TABLES: [&str; 7] = [
+    "ledger_row",
+    "set_sum",
+    "slice_sum",
+    "record",
+    "dimension_set",
+    "price_note",
+    "cluster",
+];
+
+/// The key of a line of sums.
+#[derive(Debug)]
+pub(crate) enum SumKey {
+    Set(SetSlice),
+    Slice(Slice),
+}
+
+impl Line {
+    /// The key and the sums of a line that has some.
+    pub(crate) fn sums(&self) -> Option<(SumKey, Sums)> {
+        match self {
+            Self::SetSum {
+                grain,
+                bucket,
+                cluster,
+                set,
+                part,
+                price,
+                sums,
+            } => {
+                let key = SetSlice {
+                    grain: *grain,
+                    bucket: *bucket,
+                    cluster: *cluster,
+                    set: *set,
+                    part: *part,
+                    price: *price,
+                };
+                Some((SumKey::Set(key), *sums))
+            }
+            Self::SliceSum {
+                grain,
+                dimension,
+                bucket,
+                cluster,
+                value,
+                part,
+                sums,
+            } => {
+                let key = Slice {
+                    grain: *grain,
+                    dimension: *dimension,
+                    bucket: *bucket,
+                    cluster: *cluster,
+                    value: value.as_str().into(),
+                    part: *part,
+                };
+                Some((SumKey::Slice(key), *sums))
+            }
+            Self::Header { .. }
+            | Self::State(_)
+            | Self::Cluster { .. }
+            | Self::Price { .. }
+            | Self::Set { .. }
+            | Self::Row(_)
+            | Self::Record(_)
+            | Self::Trailer(_) => None,
+        }
+    }
+}
+
+/// What a store keeps as text.
+pub(crate) fn parsed<T: serde::de::DeserializeOwned>(body: &str) -> Result<T, StoreError> {
+    serde_json::from_str(body).map_err(|error| StoreError::failed("dump the store", error))
+}
+
+/// What a store keeps as text, and the short name of that text.
+pub(crate) fn written(value: &impl Serialize) -> Result<(String, [u8; 16]), StoreError> {
+    let body = serde_json::to_string(value).map_err(|error| StoreError::failed("restore a line", error))?;
+    let name = digest(&body);
+    Ok((body, name))
 }
 
 /// Adds a line to what the lines amount to.

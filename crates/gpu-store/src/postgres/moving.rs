@@ -13,16 +13,14 @@ use super::layout::{self, Layout};
 use super::pool::{Failing, Pool};
 use super::{fold, known, records, rows, schema};
 use crate::codes::{part_of, unknown};
-use crate::dump::{Line, LineReceiver, LineSender, State, Target};
+use crate::dump::{
+    Line, LineReceiver, LineSender, PIECES, SENT_AT_ONCE, State, SumKey, TABLES, Target, parsed, written,
+};
 use crate::error::StoreError;
-use crate::ledger::{Dimensions, SetSlice, Slice, floor, grain_of_code};
+use crate::ledger::{Dimensions, floor, grain_of_code};
 use crate::record::RecordKind;
-use crate::stored::digest;
 
 const ACT: &str = "dump the store";
-/// Lines that travel together, and pieces that wait for a slow writer: a few megabytes.
-const LINES_AT_ONCE: usize = 1_000;
-const PIECES: usize = 4;
 
 /// Reads everything in one transaction on a connection of its own.
 pub(super) async fn dump(pool: Arc<Pool>) -> Result<LineReceiver, StoreError> {
@@ -79,10 +77,10 @@ async fn send_table(
     let none: [&(dyn ToSql + Sync); 0] = [];
     let found = transaction.query_raw(sql, none).await.or_fail(ACT)?;
     pin_mut!(found);
-    let mut piece = Vec::with_capacity(LINES_AT_ONCE);
+    let mut piece = Vec::with_capacity(SENT_AT_ONCE);
     while let Some(row) = found.try_next().await.or_fail(ACT)? {
         piece.push(read(&row)?);
-        if piece.len() >= LINES_AT_ONCE {
+        if piece.len() >= SENT_AT_ONCE {
             send(to, std::mem::take(&mut piece)).await?;
         }
     }
@@ -91,10 +89,6 @@ async fn send_table(
 
 async fn send(to: &LineSender, lines: Vec<Line>) -> Result<(), StoreError> {
     to.send(Ok(lines)).await.map_err(|_| StoreError::Closed)
-}
-
-fn parsed<T: serde::de::DeserializeOwned>(body: &str) -> Result<T, StoreError> {
-    serde_json::from_str(body).map_err(|error| StoreError::failed(ACT, error))
 }
 
 fn cluster(row: &Row) -> Result<Line, StoreError> {
@@ -148,16 +142,6 @@ fn slice_sum(row: &Row) -> Result<Line, StoreError> {
     })
 }
 
-const TABLES: [&str; 7] = [
-    "ledger_row",
-    "set_sum",
-    "slice_sum",
-    "record",
-    "dimension_set",
-    "price_note",
-    "cluster",
-];
-
 pub(super) async fn begin_load(client: &mut Client, target: Target) -> Result<(), StoreError> {
     const ACT: &str = "prepare the store for a restore";
     let transaction = client.transaction().await.or_fail(ACT)?;
@@ -200,44 +184,11 @@ pub(super) async fn load(client: &mut Client, lines: &[Line]) -> Result<(), Stor
                 let cluster = known::cluster(&transaction, &record.cluster).await?;
                 records::put(&transaction, cluster, record).await?;
             }
-            Line::SetSum {
-                grain,
-                bucket,
-                cluster,
-                set,
-                part,
-                price,
-                sums,
-            } => {
-                let key = SetSlice {
-                    grain: *grain,
-                    bucket: *bucket,
-                    cluster: *cluster,
-                    set: *set,
-                    part: *part,
-                    price: *price,
-                };
-                sets.push((key, *sums));
-            }
-            Line::SliceSum {
-                grain,
-                dimension,
-                bucket,
-                cluster,
-                value,
-                part,
-                sums,
-            } => {
-                let key = Slice {
-                    grain: *grain,
-                    dimension: *dimension,
-                    bucket: *bucket,
-                    cluster: *cluster,
-                    value: value.as_str().into(),
-                    part: *part,
-                };
-                slices.push((key, *sums));
-            }
+            Line::SetSum { .. } | Line::SliceSum { .. } => match line.sums() {
+                Some((SumKey::Set(key), sum)) => sets.push((key, sum)),
+                Some((SumKey::Slice(key), sum)) => slices.push((key, sum)),
+                None => {}
+            },
             other => load_shared(&transaction, other).await?,
         }
     }
@@ -265,16 +216,13 @@ async fn load_rows(transaction: &Transaction<'_>, new: Vec<crate::StoredRow>) ->
 
 async fn load_shared(transaction: &Transaction<'_>, line: &Line) -> Result<(), StoreError> {
     const ACT: &str = "restore a line";
-    let text =
-        |value: Result<String, serde_json::Error>| value.map_err(|error| StoreError::failed(ACT, error));
     let run = async |sql: &str, values: &[&(dyn ToSql + Sync)]| {
         transaction.execute(sql, values).await.map(|_| ()).or_fail(ACT)
     };
     match line {
         Line::Cluster { id, name } => run("insert into cluster values ($1, $2)", &[id, &name.as_str()]).await,
         Line::Price { id, last_day, note } => {
-            let body = text(serde_json::to_string(note))?;
-            let name = digest(&body);
+            let (body, name) = written(note)?;
             let sql = "insert into price_note values ($1, $2, $3, $4)";
             run(sql, &[id, &name.as_slice(), &last_day.0, &body]).await
         }
@@ -283,8 +231,7 @@ async fn load_shared(transaction: &Transaction<'_>, line: &Line) -> Result<(), S
             last_day,
             dimensions,
         } => {
-            let body = text(serde_json::to_string(dimensions))?;
-            let name = digest(&body);
+            let (body, name) = written(dimensions)?;
             let uid = dimensions.holder.as_ref().map(|holder| holder.uid.to_string());
             let cluster = known::cluster(transaction, &dimensions.cluster).await?;
             let sql = "insert into dimension_set values ($1, $2, $3, $4, $5, $6)";

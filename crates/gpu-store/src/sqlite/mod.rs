@@ -110,7 +110,8 @@ fn connect(path: &Path, cache_kib: i64) -> Result<Connection, StoreError> {
     connection
         .busy_timeout(BUSY_TIMEOUT)
         .or_fail("set a waiting time", path)?;
-    connection.set_prepared_statement_cache_capacity(64);
+    // More than the statements of retention, which come round again and again.
+    connection.set_prepared_statement_cache_capacity(192);
     let set = |name: &str, value: &dyn rusqlite::ToSql| connection.pragma_update(None, name, value);
     set("cache_size", &cache_kib).or_fail("set up the store", path)?;
     set("foreign_keys", &false).or_fail("set up the store", path)?;

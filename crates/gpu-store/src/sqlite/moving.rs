@@ -11,16 +11,14 @@ use super::append::{Writer, read_state, set_meta};
 use super::failure::Failing;
 use super::{READER_CACHE_KIB, connect, fold, records, rows};
 use crate::codes::{part_of, unknown};
-use crate::dump::{Line, LineReceiver, LineSender, State, Target};
+use crate::dump::{
+    Line, LineReceiver, LineSender, PIECES, SENT_AT_ONCE, State, SumKey, TABLES, Target, parsed, written,
+};
 use crate::error::StoreError;
-use crate::ledger::{Dimensions, SetSlice, Slice, grain_of_code};
+use crate::ledger::{Dimensions, grain_of_code};
 use crate::record::RecordKind;
-use crate::stored::digest;
 
 const ACT: &str = "dump the store";
-/// Lines that travel together, and pieces that wait for a slow writer: a few megabytes.
-const LINES_AT_ONCE: usize = 1_000;
-const PIECES: usize = 4;
 
 /// Starts a thread that reads everything in one transaction. Writers are not held up: the log keeps what they change.
 pub(super) fn dump(path: &Path) -> Result<LineReceiver, StoreError> {
@@ -96,10 +94,10 @@ fn send_table(
 ) -> Result<(), StoreError> {
     let mut select = transaction.prepare(sql).or_fail(ACT, path)?;
     let mut found = select.query([]).or_fail(ACT, path)?;
-    let mut piece = Vec::with_capacity(LINES_AT_ONCE);
+    let mut piece = Vec::with_capacity(SENT_AT_ONCE);
     while let Some(row) = found.next().or_fail(ACT, path)? {
         piece.push(read(row).or_fail(ACT, path)??);
-        if piece.len() >= LINES_AT_ONCE {
+        if piece.len() >= SENT_AT_ONCE {
             send(to, std::mem::take(&mut piece))?;
         }
     }
@@ -108,10 +106,6 @@ fn send_table(
 
 fn send(to: &LineSender, lines: Vec<Line>) -> Result<(), StoreError> {
     to.blocking_send(Ok(lines)).map_err(|_| StoreError::Closed)
-}
-
-fn parsed<T: serde::de::DeserializeOwned>(body: &str) -> Result<T, StoreError> {
-    serde_json::from_str(body).map_err(|error| StoreError::failed(ACT, error))
 }
 
 fn set_sum(row: &Row<'_>) -> rusqlite::Result<Result<Line, StoreError>> {
@@ -147,16 +141,6 @@ fn slice_sum(row: &Row<'_>) -> rusqlite::Result<Result<Line, StoreError>> {
         })
     })())
 }
-
-const TABLES: [&str; 7] = [
-    "ledger_row",
-    "set_sum",
-    "slice_sum",
-    "record",
-    "dimension_set",
-    "price_note",
-    "cluster",
-];
 
 impl Writer {
     pub(super) fn begin_load(&mut self, target: Target) -> Result<(), StoreError> {
@@ -237,13 +221,11 @@ fn load_shared(transaction: &Transaction<'_>, path: &Path, line: &Line) -> Resul
             .map(|_| ())
             .or_fail(ACT, path)
     };
-    let text =
-        |value: Result<String, serde_json::Error>| value.map_err(|error| StoreError::failed(ACT, error));
     match line {
         Line::Cluster { id, name } => run("insert into cluster values (?1, ?2)", params![id, name.as_str()]),
         Line::Price { id, last_day, note } => {
-            let body = text(serde_json::to_string(note))?;
-            let values = params![id, digest(&body), last_day.0, body];
+            let (body, name) = written(note)?;
+            let values = params![id, name, last_day.0, body];
             run("insert into price_note values (?1, ?2, ?3, ?4)", values)
         }
         Line::Set {
@@ -251,52 +233,19 @@ fn load_shared(transaction: &Transaction<'_>, path: &Path, line: &Line) -> Resul
             last_day,
             dimensions,
         } => {
-            let body = text(serde_json::to_string(dimensions))?;
+            let (body, name) = written(dimensions)?;
             let pod_uid = dimensions.holder.as_ref().map(|holder| holder.uid.as_str());
             let cluster = dimensions.cluster.as_str();
             run(
                 "insert into dimension_set values (?1, ?2, (select id from cluster where name = ?3), ?4, ?5, ?6)",
-                params![id, digest(&body), cluster, pod_uid, last_day.0, body],
+                params![id, name, cluster, pod_uid, last_day.0, body],
             )
         }
-        Line::SetSum {
-            grain,
-            bucket,
-            cluster,
-            set,
-            part,
-            price,
-            sums,
-        } => {
-            let key = SetSlice {
-                grain: *grain,
-                bucket: *bucket,
-                cluster: *cluster,
-                set: *set,
-                part: *part,
-                price: *price,
-            };
-            fold::write_sets(transaction, path, &[(key, *sums)])
-        }
-        Line::SliceSum {
-            grain,
-            dimension,
-            bucket,
-            cluster,
-            value,
-            part,
-            sums,
-        } => {
-            let key = Slice {
-                grain: *grain,
-                dimension: *dimension,
-                bucket: *bucket,
-                cluster: *cluster,
-                value: value.as_str().into(),
-                part: *part,
-            };
-            fold::write_slices(transaction, path, &[(key, *sums)])
-        }
+        Line::SetSum { .. } | Line::SliceSum { .. } => match line.sums() {
+            Some((SumKey::Set(key), sums)) => fold::write_sets(transaction, path, &[(key, sums)]),
+            Some((SumKey::Slice(key), sums)) => fold::write_slices(transaction, path, &[(key, sums)]),
+            None => Ok(()),
+        },
         Line::Header { .. } | Line::Trailer(_) | Line::State(_) | Line::Row(_) | Line::Record(_) => Ok(()),
     }
 }

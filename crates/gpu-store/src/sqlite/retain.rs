@@ -1,7 +1,7 @@
 //! Dropping what is older than it has to be kept, a bounded piece at a time.
 
 use gpu_cost::{Grain, Moment};
-use rusqlite::{Transaction, params};
+use rusqlite::{Connection, Transaction, params};
 
 use super::append::Writer;
 use super::failure::Failing;
@@ -16,6 +16,8 @@ use crate::store::Progress;
 const ROWS_AT_ONCE: i64 = 10_000;
 /// Pages given back to the file system in a step.
 const PAGES_AT_ONCE: i64 = 2_000;
+/// One in so many pages may be free: a ledger that drops a day every day needs that day's room again.
+const KEPT_FREE: i64 = 8;
 
 const OLD_SETS: &str =
     "delete from dimension_set where id in (select id from dimension_set where last_day < ?1 limit ?2)";
@@ -37,25 +39,46 @@ impl Writer {
             for (sql, bound) in deletions(&retention, &state.floors, now) {
                 dropped += delete(transaction, path, &sql, bound)?;
             }
-            // The number of a set that was dropped may be given to another.
-            let sets = delete(transaction, path, OLD_SETS, state.floors.day)?;
-            state.epoch += i64::from(sets > 0);
-            Ok(dropped + sets)
+            if dropped == 0 {
+                // Last of all, because it reads all sets. The number of a set that was dropped may be given to another.
+                dropped = delete(transaction, path, OLD_SETS, state.floors.day)?;
+                state.epoch += i64::from(dropped > 0);
+            }
+            Ok(dropped)
         })?;
         if dropped > 0 {
             self.forget_known();
         }
-        let given_back = format!("pragma incremental_vacuum({PAGES_AT_ONCE})");
-        self.connection
-            .execute_batch(&given_back)
-            .or_fail("give room back", &self.path)?;
-        let free: i64 = self
-            .connection
-            .pragma_query_value(None, "freelist_count", |row| row.get(0))
-            .or_fail("give room back", &self.path)?;
+        if dropped > 0 {
+            return Ok(Progress {
+                rows: dropped,
+                is_done: false,
+            });
+        }
+        self.give_room_back()
+    }
+
+    /// Gives pages back to the file system once nothing is left to drop; some are kept for the rows of the next days.
+    fn give_room_back(&mut self) -> Result<Progress, StoreError> {
+        const ACT: &str = "give room back";
+        let count = |connection: &Connection, name: &str| -> Result<i64, StoreError> {
+            connection
+                .pragma_query_value(None, name, |row| row.get(0))
+                .or_fail(ACT, &self.path)
+        };
+        let free = count(&self.connection, "freelist_count")?;
+        let kept = count(&self.connection, "page_count")? / KEPT_FREE;
+        if free > kept {
+            // It moves a page with each step of the statement.
+            let pages = (free - kept).min(PAGES_AT_ONCE);
+            let sql = format!("pragma incremental_vacuum({pages})");
+            let mut vacuum = self.connection.prepare(&sql).or_fail(ACT, &self.path)?;
+            let mut steps = vacuum.query([]).or_fail(ACT, &self.path)?;
+            while steps.next().or_fail(ACT, &self.path)?.is_some() {}
+        }
         Ok(Progress {
-            rows: dropped,
-            is_done: dropped == 0 && free == 0,
+            rows: 0,
+            is_done: free - kept <= PAGES_AT_ONCE,
         })
     }
 }
