@@ -9,6 +9,8 @@ use clap::builder::StyledStr;
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use gpu_runtime::{LogFormat, LogLevel};
 
+use crate::replay::ReplayOptions;
+
 const TRY_IT: &str = "\
 Try it, with no GPU and no cluster:
   gpu-autoscaler demo               96 simulated GPUs on http://127.0.0.1:8080
@@ -77,7 +79,18 @@ pub(crate) enum Command {
     /// Show a simulated GPU fleet on a live web page, as Prometheus metrics and as JSON
     #[command(long_about = DEMO, allow_negative_numbers = true)]
     Demo(DemoOptions),
+
+    /// Measure how good waste detection is, on labelled fleets
+    #[command(long_about = REPLAY)]
+    Replay(ReplayOptions),
 }
+
+const REPLAY: &str = "\
+Measure how good waste detection is, on labelled fleets: precision and recall of our rules, of the naive rule \
+`below 50 % for 5 minutes`, and of ours with each signal left out.
+
+The fleets are simulated and their labels come from what the simulator hides from detectors; a trace of your own with \
+labels of your own is taken by --trace and --labels. Ends with 1 when the set is too easy to tell rules apart.";
 
 const DEMO: &str = "\
 Show a simulated GPU fleet on a live web page, as Prometheus metrics and as JSON.

@@ -21,6 +21,7 @@ mod own_metrics;
 mod pages;
 mod program;
 mod rates;
+mod replay;
 mod serve;
 pub mod sources;
 pub mod tell;

@@ -7,7 +7,7 @@ use gpu_runtime::{Chain, Terminal, complain, start_logging};
 
 use crate::cli::{self, Cli, Command};
 use crate::commands::{self, Ending};
-use crate::{demo, serve};
+use crate::{demo, replay, serve};
 
 /// The program. Its exit code is 0 when all went well, 1 when not, 3 for findings that a script asked about; wrong usage ends
 /// with 2 before this returns.
@@ -30,6 +30,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<Ending> {
     match cli.command {
         Some(Command::Demo(options)) => gpu_runtime::run(demo::run(options))?.map(|()| Ending::Done),
         Some(Command::Serve(options)) => gpu_runtime::run(serve::run(options))?.map(|()| Ending::Done),
+        Some(Command::Replay(options)) => replay::run(&options).map(|()| Ending::Done),
         Some(Command::Status(options)) => gpu_runtime::run(commands::status(options))?,
         Some(Command::Optimize(options)) => gpu_runtime::run(commands::optimize(options))?,
         Some(Command::Explain(options)) => gpu_runtime::run(commands::explain(options))?,

@@ -118,6 +118,26 @@ impl Script {
         }
     }
 
+    /// The most it ever asks of its part, in thousandths of memory and of multiprocessors.
+    pub(crate) fn need(&self) -> (i64, i64) {
+        let vigour = match (self.kind, self.fate) {
+            (_, Fate::TooSmall) => return (self.plateau / 4, 100 * self.width / 1000),
+            (WorkloadKind::Notebook, _) => self.vigour + 120,
+            (WorkloadKind::Inference, _) => self.vigour * 1150 / 1000 + 45,
+            _ => self.vigour + 30,
+        };
+        (self.plateau, vigour.min(1000) * self.width / 1000)
+    }
+
+    /// Nothing but an open context.
+    pub(crate) fn bare_context() -> Activity {
+        Activity {
+            memory: 8,
+            processes: 1,
+            ..Activity::default()
+        }
+    }
+
     /// The age at which the condition of this age began, for workloads that are older than the fleet's clock.
     pub(crate) fn began(&self, age: i64, wall: i64) -> i64 {
         let condition = self.at(age, wall).0;

@@ -11,7 +11,8 @@ use crate::noise::{Dice, Question};
 use crate::physics::Body;
 use crate::shapes::{Division, SHAPES, Shape};
 use crate::slots::{self, Slot};
-use crate::truth::Health;
+use crate::trouble::Mood;
+use crate::truth::{Health, Misreport};
 
 pub(crate) struct Machine {
     pub(crate) node: Arc<Node>,
@@ -23,6 +24,7 @@ pub(crate) struct Gpu {
     pub(crate) body: Body,
     pub(crate) mode: Mode,
     pub(crate) slots: Range<usize>,
+    pub(crate) misreport: Option<Misreport>,
 }
 
 /// How the parts of a GPU share it, which decides what can be read of each.
@@ -123,7 +125,15 @@ impl Hardware {
             body,
             mode,
             slots: first..self.slots.len(),
+            misreport: None,
         });
+    }
+
+    pub(crate) fn make_some_lie(&mut self, mood: Mood) {
+        for gpu in &mut self.gpus {
+            gpu.misreport = mood.misreport(gpu, gpu.body.model);
+            gpu.body.is_stuck = gpu.misreport == Some(Misreport::StuckBusy);
+        }
     }
 
     fn make_some_sick(&mut self, world: Dice) {

@@ -14,14 +14,16 @@ mod naming;
 mod noise;
 mod observe;
 mod physics;
+mod picture;
 mod placement;
 mod shapes;
 mod slots;
 mod spec;
 mod streams;
+mod trouble;
 mod truth;
 mod world;
 
 pub use spec::{FleetSpec, SpecError};
-pub use truth::{Condition, GpuTruth, Health, PodTruth, Truth, WorkloadKind};
+pub use truth::{Condition, GpuTruth, Health, Misreport, Need, PodTruth, Truth, WorkloadKind};
 pub use world::World;

@@ -12,19 +12,23 @@ use crate::noise::Question;
 use crate::physics::Body;
 use crate::slots::Slot;
 use crate::streams::State;
+use crate::truth::Misreport;
 use crate::world::World;
 
 const MISREAD: Question = 801;
 const MISREAD_FIELD: Question = 802;
 
 pub(crate) fn fleet(world: &World) -> FleetView {
-    let nodes = world.hardware.machines.iter().map(|machine| NodeView {
-        node: machine.node.clone(),
-        gpus: world.hardware.gpus[machine.gpus.clone()]
-            .iter()
-            .map(|gpu| view(world, gpu))
-            .collect(),
-    });
+    let nodes = (0u64..)
+        .zip(&world.hardware.machines)
+        .map(|(number, machine)| NodeView {
+            node: machine.node.clone(),
+            gpus: world.hardware.gpus[machine.gpus.clone()]
+                .iter()
+                .map(|gpu| view(world, gpu))
+                .filter(|_| !world.mood.is_out(number, world.tick))
+                .collect(),
+        });
     let pending =
         world
             .waiting
@@ -76,7 +80,14 @@ fn sample(gpu: &Gpu, tick: i64) -> GpuSample {
     if body.is_silent(tick) {
         return silent(body);
     }
-    let load = body.load;
+    let mut load = body.load;
+    if gpu.misreport == Some(Misreport::DeadProfiling) {
+        (load.sm, load.tensor) = (0, 0);
+    }
+    let profiled_dram = match gpu.misreport {
+        Some(Misreport::DeadProfiling) => 0,
+        _ => load.dram,
+    };
     let in_mig = gpu.mode == Mode::Sliced && body.model.vendor == Vendor::Nvidia;
     let has_time = if in_mig { Has::No } else { Has::Yes };
     let has_gpm = if body.model.architecture.has_gpm() {
@@ -85,12 +96,12 @@ fn sample(gpu: &Gpu, tick: i64) -> GpuSample {
         Has::No
     };
     let mut sample = GpuSample {
-        utilization: has_time.reading(|| share(load.utilization)),
+        utilization: has_time.reading(|| share(body.read_utilization())),
         memory_bandwidth: has_time.reading(|| share(load.dram)),
         sm_active: has_gpm.reading(|| share(load.sm)),
         sm_occupancy: has_gpm.reading(|| share(load.sm * 55 / 100)),
         tensor_active: has_gpm.reading(|| share(load.tensor)),
-        dram_active: has_gpm.reading(|| share(load.dram)),
+        dram_active: has_gpm.reading(|| share(profiled_dram)),
         memory_used: Reading::Known(Bytes(load.memory_bytes)),
         memory_total: Reading::Known(body.model.memory),
         power: Reading::Known(Milliwatts(small(body.power_milliwatts))),

@@ -62,6 +62,8 @@ const FAULT_SPAN: i64 = 3600;
 const FAULT_SILENCE: i64 = 20;
 /// XIDs a running GPU survives: page fault, reset channel, row remap, contained memory error.
 const FAULT_CODES: [u32; 4] = [31, 43, 63, 94];
+/// Those of them that a program cannot cause.
+const HARDWARE_CODES: [u32; 2] = [63, 94];
 
 #[derive(Debug, Clone)]
 pub(crate) struct Body {
@@ -85,6 +87,10 @@ pub(crate) struct Body {
     pub(crate) throttle_millis: BTreeMap<ThrottleReason, u64>,
     pub(crate) faults: BTreeMap<u32, u64>,
     silent_until: i64,
+    /// When the hardware itself was last to blame.
+    pub(crate) struck_at: Option<i64>,
+    /// Reads as fully used when nothing is on it.
+    pub(crate) is_stuck: bool,
 }
 
 impl Body {
@@ -113,6 +119,8 @@ impl Body {
             throttle_millis: BTreeMap::new(),
             faults: BTreeMap::new(),
             silent_until: i64::MIN,
+            struck_at: None,
+            is_stuck: false,
         };
         body.carry(Load::default());
         body.temperature_millidegrees = body.temperature_goal();
@@ -122,7 +130,7 @@ impl Body {
     /// Counts the second that the present load filled.
     pub(crate) fn live_one_second(&mut self) {
         self.energy_millijoules += unsigned(self.power_milliwatts);
-        self.busy_millis += unsigned(self.load.utilization);
+        self.busy_millis += unsigned(self.read_utilization());
         self.received_bytes += unsigned(self.load.intake_megabytes) * 1_000_000;
         // Results and gradients go the other way, and they are smaller.
         self.sent_bytes += unsigned(self.load.intake_megabytes) * 150_000;
@@ -201,6 +209,18 @@ impl Body {
             let code = FAULT_CODES[usize::try_from(chosen).expect("drawn from zero up")];
             *self.faults.entry(code).or_default() += 1;
             self.silent_until = tick + FAULT_SILENCE;
+            if HARDWARE_CODES.contains(&code) {
+                self.struck_at = Some(tick);
+            }
+        }
+    }
+
+    /// What a driver makes of the load.
+    pub(crate) fn read_utilization(&self) -> i64 {
+        if self.is_stuck && self.load.processes == 0 {
+            1000
+        } else {
+            self.load.utilization
         }
     }
 

@@ -26,6 +26,8 @@ pub(crate) struct Slot {
 pub(crate) struct Occupant {
     pub(crate) stream: u32,
     pub(crate) pod: u16,
+    /// Which of the pod's slots it is.
+    pub(crate) rank: u16,
 }
 
 /// What happens on a slot in the present second.

@@ -11,6 +11,8 @@ use crate::fates::{self, Fate};
 use crate::naming::Identity;
 use crate::noise::{Dice, Question};
 use crate::shapes::{Demand, SHAPES};
+use crate::slots::Occupant;
+use crate::trouble::{LeftAside, Mood};
 use crate::truth::{Condition, WorkloadKind};
 
 pub(crate) struct Stream {
@@ -46,6 +48,15 @@ pub(crate) struct Workload {
     pub(crate) condition: Condition,
     pub(crate) since: i64,
     pub(crate) activity: Activity,
+    pub(crate) left_aside: LeftAside,
+}
+
+impl Workload {
+    /// Whether a slot of one of its pods is one that it leaves aside.
+    pub(crate) fn leaves_aside(&self, occupant: Occupant) -> bool {
+        let slots = self.pods[usize::from(occupant.pod)].slots.len();
+        usize::from(occupant.rank) + usize::from(self.left_aside.gpus) >= slots && self.left_aside.gpus > 0
+    }
 }
 
 pub(crate) struct PlacedPod {
@@ -60,6 +71,7 @@ pub(crate) struct Draft {
     pub(crate) script: Script,
     pub(crate) life: i64,
     pub(crate) gap: i64,
+    pub(crate) left_aside: LeftAside,
 }
 
 const STREAM: Question = 601;
@@ -105,7 +117,7 @@ impl Stream {
     }
 
     /// Thinks of the next workload.
-    pub(crate) fn next_draft(&mut self) -> Draft {
+    pub(crate) fn next_draft(&mut self, mood: Mood) -> Draft {
         let dice = self.dice.of(GENERATION, self.generation);
         self.generation += 1;
         let kind = self.demand.kind;
@@ -116,6 +128,10 @@ impl Stream {
             script: Script::draw(kind, fate, dice, self.family, life),
             life,
             gap: fates::gap(kind, dice),
+            left_aside: match fate {
+                Fate::Works => LeftAside::draw(mood, self.demand.gpus_per_pod, dice),
+                _ => LeftAside::default(),
+            },
         }
     }
 

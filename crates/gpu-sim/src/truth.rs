@@ -50,6 +50,26 @@ pub struct PodTruth {
     pub condition: Condition,
     pub since: Timestamp,
     pub gpus: Vec<GpuUuid>,
+    /// Those of its GPUs that it never touches while the others work.
+    pub left_aside: Vec<GpuUuid>,
+    pub need: Need,
+}
+
+/// The most that a workload ever asks of its part of a GPU, in thousandths.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Need {
+    pub memory: u16,
+    /// Of the multiprocessors.
+    pub compute: u16,
+}
+
+/// How a driver lies about a GPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Misreport {
+    /// With nothing on it, the GPU reads as fully used.
+    StuckBusy,
+    /// The profiling counters say 0, whatever happens.
+    DeadProfiling,
 }
 
 /// What is wrong with a GPU, if anything.
@@ -65,6 +85,9 @@ pub enum Health {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GpuTruth {
     pub health: Health,
+    pub misreport: Option<Misreport>,
+    /// Its last fault that was the hardware's own.
+    pub struck_at: Option<Timestamp>,
     /// The pods on it, in the order of its parts; empty when nobody has any of it.
     pub pods: Vec<PodRef>,
 }

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use gpu_model::{FleetView, ResourceName};
+use gpu_model::{ClusterPicture, FleetView, ResourceName};
 use jiff::{SignedDuration, Timestamp};
 
-use crate::behaviour::Activity;
+use crate::behaviour::{Activity, Script};
 use crate::hardware::{Gpu, Hardware, Mode};
 use crate::noise::{Dice, Question};
 use crate::physics::Load;
@@ -15,7 +15,8 @@ use crate::shapes::Class;
 use crate::slots::{Occupant, Slot, SlotUse};
 use crate::spec::{FleetSpec, SpecError};
 use crate::streams::{Draft, PlacedPod, State, Stream, Waiting, Workload};
-use crate::truth::{GpuTruth, PodTruth, Truth};
+use crate::trouble::Mood;
+use crate::truth::{GpuTruth, Need, PodTruth, Truth};
 
 /// A simulated fleet at an instant of its own clock.
 pub struct World {
@@ -23,6 +24,8 @@ pub struct World {
     now: Timestamp,
     /// Whole seconds since the start for which the world has been worked out.
     pub(crate) tick: i64,
+    pub(crate) dice: Dice,
+    pub(crate) mood: Mood,
     pub(crate) hardware: Hardware,
     pub(crate) streams: Vec<Stream>,
     /// What happens when: an arrival, an end, or the end of somebody's patience.
@@ -41,9 +44,19 @@ const MEMBER: Question = 701;
 
 impl World {
     pub fn new(spec: &FleetSpec) -> Result<World, SpecError> {
+        Self::build(spec, Mood::Usual)
+    }
+
+    /// The fleet of the same seed with more trouble: GPUs left aside, drivers that lie, exporters that are gone for a while.
+    pub fn troubled(spec: &FleetSpec) -> Result<World, SpecError> {
+        Self::build(spec, Mood::Troubled(Dice::of_world(spec.seed)))
+    }
+
+    fn build(spec: &FleetSpec, mood: Mood) -> Result<World, SpecError> {
         spec.validate()?;
         let dice = Dice::of_world(spec.seed);
-        let hardware = Hardware::build(spec.nodes, dice);
+        let mut hardware = Hardware::build(spec.nodes, dice);
+        hardware.make_some_lie(mood);
         let mut free = FreeSlots::default();
         for (number, slot) in (0u32..).zip(&hardware.slots) {
             free.release(slot.class, slot.machine, number);
@@ -52,6 +65,8 @@ impl World {
             start: spec.start,
             now: spec.start,
             tick: 0,
+            dice,
+            mood,
             hardware,
             streams: Stream::all(spec.nodes, dice),
             calendar: BTreeSet::new(),
@@ -85,6 +100,11 @@ impl World {
         crate::observe::fleet(self)
     }
 
+    /// What the API of the fleet's cluster would tell now.
+    pub fn picture(&self) -> ClusterPicture {
+        crate::picture::picture(self)
+    }
+
     /// What is really going on now.
     pub fn truth(&self) -> Truth {
         let mut truth = Truth {
@@ -108,13 +128,23 @@ impl World {
                         condition: workload.condition,
                         since: self.instant(workload.since),
                         gpus: Vec::new(),
+                        left_aside: Vec::new(),
+                        need: need(&workload.script),
                     });
                 known.gpus.push(gpu.device.uuid.clone());
+                if slot
+                    .occupant
+                    .is_some_and(|occupant| workload.leaves_aside(occupant))
+                {
+                    known.left_aside.push(gpu.device.uuid.clone());
+                }
             }
             truth.gpus.insert(
                 gpu.device.uuid.clone(),
                 GpuTruth {
                     health: gpu.body.health,
+                    misreport: gpu.misreport,
+                    struck_at: gpu.body.struck_at.map(|tick| self.instant(tick)),
                     pods,
                 },
             );
@@ -141,7 +171,7 @@ impl World {
         order.sort_by_key(|number| (std::cmp::Reverse(self.streams[*number as usize].size()), *number));
         for number in order {
             let stream = &mut self.streams[number as usize];
-            let draft = stream.next_draft();
+            let draft = stream.next_draft(self.mood);
             let phase = stream.first_phase(&draft);
             if phase < draft.life {
                 self.try_to_start(number, draft, -phase);
@@ -177,7 +207,7 @@ impl World {
         let stream = &mut self.streams[number as usize];
         match std::mem::replace(&mut stream.state, State::Away) {
             State::Away => {
-                let draft = stream.next_draft();
+                let draft = stream.next_draft(self.mood);
                 self.try_to_start(number, draft, self.tick);
             }
             State::Waiting(waiting) => {
@@ -251,8 +281,9 @@ impl World {
         let started = if created < 0 { created } else { self.tick };
         let mut pods = Vec::with_capacity(places.len());
         for (pod, slots) in (0u16..).zip(places) {
-            for slot in &slots {
-                self.hardware.slots[*slot as usize].occupant = Some(Occupant { stream: number, pod });
+            for (rank, slot) in (0u16..).zip(&slots) {
+                let stream = number;
+                self.hardware.slots[*slot as usize].occupant = Some(Occupant { stream, pod, rank });
             }
             let resource = self.hardware.slots[slots[0] as usize].resource.clone();
             let started_at = Some(self.instant(started));
@@ -275,6 +306,7 @@ impl World {
             condition,
             since,
             activity,
+            left_aside: draft.left_aside,
         });
     }
 
@@ -317,7 +349,12 @@ fn load_of(gpu: &Gpu, slots: &mut [Slot], streams: &[Stream], tick: i64) -> Load
         let State::Running(workload) = &streams[occupant.stream as usize].state else {
             continue;
         };
-        let activity = member(workload.activity, gpu.body.dice.of(MEMBER, position), tick);
+        let activity = match (workload.leaves_aside(occupant), workload.left_aside.has_context) {
+            (true, true) => Script::bare_context(),
+            (true, false) => Activity::default(),
+            (false, _) => workload.activity,
+        };
+        let activity = member(activity, gpu.body.dice.of(MEMBER, position), tick);
         let memory_bytes = memory_of(activity.memory, slot.memory_bytes);
         slot.now = SlotUse {
             utilization: activity.utilization,
@@ -358,6 +395,15 @@ fn share_time(load: &mut Load, slots: &mut [Slot], wanted: i64) {
         load.dram = load.dram * 1000 / wanted;
     }
     load.utilization = wanted.min(1000);
+}
+
+fn need(script: &Script) -> Need {
+    let (memory, compute) = script.need();
+    let thousandths = |need: i64| u16::try_from(need.clamp(0, 1000)).unwrap_or(1000);
+    Need {
+        memory: thousandths(memory),
+        compute: thousandths(compute),
+    }
 }
 
 /// Members of a gang move together; each board differs by a hair.

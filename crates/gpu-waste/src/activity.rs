@@ -45,7 +45,7 @@ pub(crate) fn of_part(part: &PartSlot, gpu: &GpuSlot, device: &Device, others: O
         Some(_) => Act::Idle,
         None => {
             let drawn = match (by_draw(effort(gpu, device)), others) {
-                // The draw is of the whole GPU: it clears all of them, and accuses only the one that is there alone.
+                // The draw is of the whole GPU: it speaks for a part only where that is there alone.
                 (Act::Active, Others::Some) => Act::Unknown,
                 (act, _) => act,
             };
@@ -77,11 +77,9 @@ pub(crate) fn is_latched(slot: &GpuSlot, effort: Option<u16>) -> bool {
 
 fn by_draw(effort: Option<u16>) -> Act {
     match effort {
-        Some(0) => Act::Idle,
-        // Between the two an odd board at rest and a small kernel look the same.
-        Some(effort) if effort < NOISE * 2 => Act::Unknown,
-        Some(_) => Act::Active,
-        None => Act::Unknown,
+        Some(effort) if effort >= NOISE * 2 => Act::Active,
+        // A trickle of work draws as little as none: a low draw alone proves nothing.
+        Some(_) | None => Act::Unknown,
     }
 }
 

@@ -1,16 +1,21 @@
 //! From windows to findings: every part of every GPU is judged once, and what belongs together becomes one finding.
 
+mod key;
+mod spare;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use gpu_model::{NanoUsd, NodeName, Permille, PodKey, PodRef, ResourceName};
+use gpu_model::{NanoUsd, NodeName, Permille, PodKey, ResourceName};
 use jiff::Timestamp;
 
 use crate::account::Tally;
-use crate::case::{Case, Free, Verdict};
+use crate::case::{Case, Free};
+use crate::detect::key::{GroupKey, group_key, is_of_pod};
+use crate::detect::spare::spare;
 use crate::facts::Facts;
 use crate::group::{Group, Member};
-use crate::holders::{Holders, PartState, Promise};
+use crate::holders::{Holders, PartState};
 use crate::rooms::{Room, rooms};
 use crate::shares::shares;
 use crate::windows::{GpuTrack, PartTrack, Windows, since};
@@ -367,98 +372,6 @@ fn rank_free_parts(sheets: &mut [Sheet<'_>]) {
                 let count = counts.get(&key).copied().unwrap_or(0);
                 line.free = Some(Free { rank, count });
             }
-        }
-    }
-}
-
-/// What is found and not reported.
-struct Spared {
-    bucket: Bucket,
-    exempted: Exempted,
-}
-
-fn spare(case: &Case<'_>, verdict: &Verdict) -> Option<Spared> {
-    let holder = case.holder?;
-    // A broken GPU is nobody's choice, and neither is a dead process.
-    if !is_of_pod(verdict.cause) {
-        return None;
-    }
-    let (bucket, until, reason) = match &holder.promise {
-        Promise::None => return None,
-        Promise::StandBy if verdict.cause == Cause::Zombie => return None,
-        Promise::StandBy => (
-            Bucket::StandBy,
-            None,
-            "declared standby by its workload-type".to_owned(),
-        ),
-        Promise::ExemptUntil(until) => (Bucket::Exempt, Some(*until), format!("exempt until {until}")),
-        Promise::OptedOut => (Bucket::Exempt, None, "opted out by its owner".to_owned()),
-    };
-    Some(Spared {
-        bucket,
-        exempted: Exempted {
-            pod: holder.key(),
-            cause: verdict.cause,
-            milligpus: 0,
-            until,
-            reason,
-        },
-    })
-}
-
-/// Whether a cause is about a pod, and not about a device or a node.
-fn is_of_pod(cause: Cause) -> bool {
-    match cause {
-        Cause::NeverUsed
-        | Cause::HeldIdle
-        | Cause::Zombie
-        | Cause::IdleGpuOfMany
-        | Cause::UnderUsed
-        | Cause::OversizedMemory
-        | Cause::OversizedModel
-        | Cause::Deviation => true,
-        Cause::Unallocated | Cause::Stranded | Cause::Unhealthy | Cause::Throttled | Cause::Contradiction => {
-            false
-        }
-    }
-}
-
-/// What makes one finding of several parts.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct GroupKey {
-    cause: Cause,
-    place: Place,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
-    Pod(PodRef),
-    Gpu(NodeName, gpu_model::GpuUuid),
-    Node(NodeName),
-}
-
-fn group_key(member: &Member<'_>) -> GroupKey {
-    let cause = member.verdict.cause;
-    let node = member.gpu.node.name.clone();
-    let gpu = |node| Place::Gpu(node, member.gpu.device.uuid.clone());
-    let place = match (&member.part.owner, cause) {
-        (_, Cause::Unallocated | Cause::Stranded) => Place::Node(node),
-        (Some(owner), cause) if is_of_pod(cause) => Place::Pod(owner.pod.reference.clone()),
-        _ => gpu(node),
-    };
-    GroupKey { cause, place }
-}
-
-impl GroupKey {
-    fn text(&self) -> String {
-        let cause = self.cause.as_str();
-        match &self.place {
-            Place::Pod(pod) => {
-                let uid = pod.uid.as_ref().map_or("-", |uid| uid.as_str());
-                format!("{cause}/pod/{}/{}/{uid}", pod.namespace, pod.name)
-            }
-            Place::Gpu(node, uuid) => format!("{cause}/gpu/{node}/{uuid}"),
-            Place::Node(node) => format!("{cause}/node/{node}"),
         }
     }
 }

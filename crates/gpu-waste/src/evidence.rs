@@ -84,7 +84,8 @@ enum Nature {
     Time,
     Profiling,
     Power,
-    Holding,
+    Memory,
+    Processes,
     Traffic,
     Health,
 }
@@ -94,7 +95,8 @@ fn nature(signal: Signal) -> Nature {
         Signal::Utilization => Nature::Time,
         Signal::SmActive | Signal::TensorActive | Signal::DramActive => Nature::Profiling,
         Signal::Power => Nature::Power,
-        Signal::MemoryUsed | Signal::Processes => Nature::Holding,
+        Signal::MemoryUsed => Nature::Memory,
+        Signal::Processes => Nature::Processes,
         Signal::PcieTraffic => Nature::Traffic,
         Signal::Faults | Signal::Throttling => Nature::Health,
     }

@@ -31,6 +31,7 @@ pub(crate) struct Facts {
     pub(crate) traffic: Spread,
     /// Of the instants, not of the averages between them: how often it stood still.
     pub(crate) instants: u32,
+    pub(crate) instant: Spread,
     pub(crate) still: u32,
     /// How often it went from working to still or back.
     pub(crate) turns: u32,
@@ -135,6 +136,7 @@ impl Facts {
             let instant = facts.add_part(slot, part, gpu.is_sole(), cycle, is_recent);
             if let Some(instant) = instant {
                 facts.instants += 1;
+                facts.instant.add(Some(instant));
                 let is_still = instant < STILL;
                 facts.still += u32::from(is_still);
                 facts.turns += u32::from(was_still.is_some_and(|was| was != is_still));

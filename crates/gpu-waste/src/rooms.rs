@@ -1,6 +1,6 @@
 //! What is left on a node besides GPUs: whether anybody could still use those that are free.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use gpu_model::{
     ClusterNode, ClusterPicture, GpuPod, HostRequest, NodeName, Readiness, RequestKind, ResourceName,
@@ -11,6 +11,8 @@ use crate::case::Detail;
 /// The room of one node for pods that want one GPU more.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Room {
+    /// A pod of it could not be read: what looks free may be its.
+    pub(crate) has_unreadable: bool,
     /// No new pod is let in.
     is_closed: bool,
     /// How many GPUs of a resource the host can still feed, and what gives out first.
@@ -60,9 +62,14 @@ pub(crate) fn rooms(picture: &ClusterPicture) -> BTreeMap<NodeName, Room> {
             *sum = sum.plus(pod.host);
         }
     }
+    let unreadable: BTreeSet<&NodeName> = picture.unreadable_pods.values().flatten().collect();
     let rooms = picture.nodes.iter().map(|(name, node)| {
         let taken = used.get(name).copied().unwrap_or_default();
-        (name.clone(), room(node, taken, &needs, &waiting))
+        let room = Room {
+            has_unreadable: unreadable.contains(name),
+            ..room(node, taken, &needs, &waiting)
+        };
+        (name.clone(), room)
     });
     rooms.collect()
 }
@@ -124,6 +131,7 @@ fn room(
         Some((resource.clone(), fit))
     });
     Room {
+        has_unreadable: false,
         is_closed: node.is_cordoned || node.readiness == Readiness::NotReady,
         fits: fits.collect(),
         wanted: waiting.wanted.clone(),

@@ -49,6 +49,9 @@ pub(crate) fn judge(case: &Case<'_>) -> (Bucket, Option<Verdict>) {
     if !case.facts.is_told(case.interval, case.now) {
         return (Bucket::Unknown, None);
     }
+    if case.holder.is_none() && case.room.is_some_and(|room| room.has_unreadable) {
+        return (Bucket::Unknown, None);
+    }
     let rules = if case.holder.is_some() { HELD } else { FREE };
     match rules.iter().find_map(|rule| rule(case)) {
         Some(verdict) if verdict.cause.is_waste() => (Bucket::Waste(verdict.cause), Some(verdict)),

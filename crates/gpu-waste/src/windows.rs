@@ -34,7 +34,8 @@ pub struct Windows {
     cycles: VecDeque<(u32, Timestamp)>,
     next_cycle: u32,
     newest: Option<Timestamp>,
-    gpus: BTreeMap<(NodeName, GpuUuid), GpuTrack>,
+    /// Boxed, because the nodes of a map are half empty.
+    gpus: BTreeMap<(NodeName, GpuUuid), Box<GpuTrack>>,
     /// Restored facts of parts that have not been seen since.
     restored: BTreeMap<memory::Place, PartMemory>,
 }
@@ -49,6 +50,8 @@ pub(crate) struct GpuTrack {
     last_seen: Timestamp,
     /// The newest fault that the device itself is to blame for, and how many there were since it is watched.
     pub(crate) device_fault: Option<(Timestamp, u64)>,
+    /// A row of its memory could not be replaced: there is no good one left.
+    pub(crate) has_bad_rows: bool,
     pub(crate) memory_total_mib: Option<u32>,
     pub(crate) power_limit_milliwatts: Option<u32>,
     pub(crate) parts: Vec<PartTrack>,
@@ -104,7 +107,7 @@ impl Windows {
                 let track = self
                     .gpus
                     .entry(key)
-                    .or_insert_with(|| GpuTrack::new(&node.node, gpu, &pace));
+                    .or_insert_with(|| Box::new(GpuTrack::new(&node.node, gpu, &pace)));
                 track.observe(&node.node, gpu, &pace, &mut self.restored);
             }
         }
@@ -136,7 +139,7 @@ impl Windows {
     }
 
     pub(crate) fn gpus(&self) -> impl Iterator<Item = &GpuTrack> {
-        self.gpus.values()
+        self.gpus.values().map(Box::as_ref)
     }
 
     /// Number and time of the observations of the window, the oldest first.
@@ -156,7 +159,8 @@ impl Windows {
 
     /// The number of a new cycle, unless the last one is so near that this observation takes no slot.
     fn begin_cycle(&mut self, at: Timestamp) -> Option<u32> {
-        let spacing = self.settings.interval / 2;
+        // A loop that is a little early still takes its slot.
+        let spacing = self.settings.interval / 5 * 4;
         let is_near = self
             .cycles
             .back()
@@ -221,6 +225,7 @@ impl GpuTrack {
             counters: counters::Counters::default(),
             last_seen: pace.at,
             device_fault: None,
+            has_bad_rows: false,
             memory_total_mib: None,
             power_limit_milliwatts: None,
             parts: Vec::new(),
@@ -249,6 +254,7 @@ impl GpuTrack {
         self.last_seen = pace.at;
         self.memory_total_mib = whole_mib(gpu.sample.memory_total).or(self.memory_total_mib);
         self.power_limit_milliwatts = gpu.sample.power_limit.known().map(|limit| limit.0);
+        self.has_bad_rows = gpu.sample.row_remap_failed.known().unwrap_or(self.has_bad_rows);
         let slot = self.read(gpu, pace);
         if let Some(place) = pace.cycle.and_then(|cycle| index(&self.ring, cycle)) {
             self.ring[place] = slot;
@@ -324,6 +330,7 @@ impl GpuTrack {
                 if let Some(facts) = restored.remove(&place) {
                     facts.give_back(&mut part);
                 }
+                self.parts.reserve_exact(1);
                 self.parts.push(part);
             }
         }

@@ -6,6 +6,7 @@ mod properties;
 mod secrecy;
 mod shape;
 mod signals;
+mod trouble;
 
 use std::time::Duration;
 

@@ -2,6 +2,7 @@
 
 use gpu_model::Permille;
 
+use crate::activity::NOISE;
 use crate::case::{Case, Detail, Verdict};
 use crate::evidence::{Votes, percent, speaks};
 use crate::group::Group;
@@ -92,12 +93,8 @@ const LITTLE_DRAW: u32 = 180;
 fn input_bound(case: &Case<'_>) -> Option<Verdict> {
     let facts = case.facts;
     let mean = facts.time.mean()?;
-    let stands_still = facts.still * 10 >= facts.instants * 4;
-    if mean >= u32::from(case.settings.threshold.get())
-        || facts.instants < 8
-        || !stands_still
-        || facts.turns < 3
-    {
+    let threshold = u32::from(case.settings.threshold.get());
+    if mean >= threshold || facts.instants < 8 || !is_uneven(case, mean) {
         return None;
     }
     let mut votes = Votes::default().with(
@@ -137,6 +134,21 @@ fn input_bound(case: &Case<'_>) -> Option<Verdict> {
     }
     Some(verdict(case, mean, votes, Detail::InputBound)).filter(|verdict| verdict.votes.agree())
 }
+
+/// Whether it works in bursts that are shorter than the time between two looks.
+fn is_uneven(case: &Case<'_>, mean: u32) -> bool {
+    let facts = case.facts;
+    let goes_and_stops = facts.still * 10 >= facts.instants * 4 && facts.turns >= 3;
+    // A rhythm that divides the time between looks shows every look the same moment; the counter sees the rest.
+    let hides = facts
+        .instant
+        .mean()
+        .is_some_and(|instant| instant.abs_diff(mean) >= HIDDEN);
+    goes_and_stops || (hides && mean >= u32::from(NOISE))
+}
+
+/// Instants and their counter differ by less than this in steady work, in thousandths.
+const HIDDEN: u32 = 150;
 
 /// Hardly any work, and it needs hardly any memory: less would do.
 fn too_large(case: &Case<'_>) -> Option<Verdict> {

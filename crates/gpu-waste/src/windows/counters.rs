@@ -16,6 +16,7 @@ pub(crate) struct Counters {
     cap_millis: u64,
     program_faults: u64,
     device_faults: u64,
+    uncorrected: Option<u64>,
 }
 
 /// What happened between two observations, each as an average over that time.
@@ -41,7 +42,10 @@ impl Counters {
             return Rates::default();
         };
         let faults = self.faults().checked_sub(before.faults());
+        let since = |now: Option<u64>, before: Option<u64>| now?.checked_sub(before?);
+        let errors = since(self.uncorrected, before.uncorrected).unwrap_or(0);
         let device_faults = self.device_faults.checked_sub(before.device_faults);
+        let device_faults = device_faults.map(|faults| faults.saturating_add(errors));
         if u128::from(elapsed) > longest.as_millis() {
             // Faults are counted, not averaged: whenever it was, it was.
             return Rates {
@@ -50,7 +54,6 @@ impl Counters {
                 ..Rates::default()
             };
         }
-        let since = |now: Option<u64>, before: Option<u64>| now?.checked_sub(before?);
         let percent = |now: u64, before: u64| Some(now.checked_sub(before)?.saturating_mul(100) / elapsed);
         let busy =
             since(self.busy_millis, before.busy_millis).map(|millis| millis.saturating_mul(1000) / elapsed);
@@ -91,6 +94,7 @@ impl Counters {
             cap_millis: held(|reason| reason == ThrottleReason::PowerCap),
             program_faults: count(program),
             device_faults: count(device),
+            uncorrected: sample.ecc_uncorrected.known(),
         }
     }
 

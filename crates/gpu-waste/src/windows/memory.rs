@@ -52,7 +52,7 @@ impl PodMemory {
     }
 }
 
-pub(crate) fn remember(gpus: &BTreeMap<(NodeName, GpuUuid), GpuTrack>) -> Memory {
+pub(crate) fn remember(gpus: &BTreeMap<(NodeName, GpuUuid), Box<GpuTrack>>) -> Memory {
     let parts = gpus.values().flat_map(|gpu| {
         gpu.parts.iter().map(|part| PartMemory {
             node: gpu.node.name.clone(),

@@ -1,6 +1,12 @@
 //! What must hold for every fleet, and what each cause looks like.
 
+mod causes;
+mod deviations;
+mod fixes;
+mod properties;
 mod simulated;
+mod toy;
+mod windows;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -40,7 +46,7 @@ fn watch(world: &mut World, windows: &mut Windows, cycles: u32) {
     }
 }
 
-fn windows() -> Windows {
+fn empty() -> Windows {
     Windows::new(WindowSettings::default())
 }
 

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use gpu_waste::{Cause, Settings, Windows, detect};
 
-use crate::{alone, rates, watch, windows, world};
+use crate::{alone, empty, rates, watch, world};
 
 #[test]
 fn the_account_is_every_gpu_and_findings_have_money_and_evidence() {
     let mut world = world(12, 7);
-    let mut windows = windows();
+    let mut windows = empty();
     watch(&mut world, &mut windows, 90);
     let rates = rates(&world);
     let report = detect(&windows, &alone(&rates), &Settings::default(), world.now());
@@ -41,7 +41,7 @@ fn the_account_is_every_gpu_and_findings_have_money_and_evidence() {
 #[test]
 fn detecting_twice_gives_the_same_report() {
     let mut world = world(12, 3);
-    let mut windows = windows();
+    let mut windows = empty();
     watch(&mut world, &mut windows, 40);
     let rates = rates(&world);
     let once = detect(&windows, &alone(&rates), &Settings::default(), world.now());
@@ -54,23 +54,18 @@ fn detecting_twice_gives_the_same_report() {
 #[test]
 fn nothing_observed_is_nothing_found() {
     let rates = rates(&world(1, 1));
-    let report = detect(
-        &windows(),
-        &alone(&rates),
-        &Settings::default(),
-        world(1, 1).now(),
-    );
+    let report = detect(&empty(), &alone(&rates), &Settings::default(), world(1, 1).now());
     assert!(report.findings.is_empty() && report.account.is_empty());
 }
 
 #[test]
 fn facts_survive_a_restart_through_the_store() {
     let mut world = world(12, 7);
-    let mut before = windows();
+    let mut before = empty();
     watch(&mut world, &mut before, 90);
     let rates = rates(&world);
     let json = serde_json::to_string(&before.memory()).expect("facts are plain values");
-    let mut after: Windows = windows();
+    let mut after: Windows = empty();
     after.restore(serde_json::from_str(&json).expect("what was written can be read"));
     watch(&mut world, &mut after, 20);
     let kept = detect(&after, &alone(&rates), &Settings::default(), world.now());
