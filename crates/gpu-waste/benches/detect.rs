@@ -8,6 +8,14 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use gpu_sim::{FleetSpec, World};
 use gpu_waste::{Settings, Surroundings, WindowSettings, Windows, detect};
 
+/// Time that this thread has run, which a busy machine does not stretch.
+#[expect(clippy::disallowed_methods, reason = "a bench may look at its own clock")]
+fn processor_nanos() -> u64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let first = text.split_whitespace().next();
+    first.and_then(|nanos| nanos.parse().ok()).unwrap_or(0)
+}
+
 fn large_fleet(criterion: &mut Criterion) {
     let spec = FleetSpec {
         nodes: 1000,
@@ -20,7 +28,7 @@ fn large_fleet(criterion: &mut Criterion) {
     for _ in 0..25 {
         world.advance(Duration::from_secs(30));
         let view = world.observe();
-        held = allocation_counter::measure(|| windows.observe(&view)).bytes_current + held;
+        held += allocation_counter::measure(|| windows.observe(&view)).bytes_current;
     }
     let (picture, rates) = (world.picture(), BTreeMap::new());
     println!(
@@ -35,6 +43,14 @@ fn large_fleet(criterion: &mut Criterion) {
     };
     let settings = Settings::default();
     let now = world.now();
+    let before = processor_nanos();
+    for _ in 0..10 {
+        black_box(detect(&windows, &surroundings, &settings, now));
+    }
+    println!(
+        "{} ms of processor time a detection",
+        (processor_nanos() - before) / 10_000_000
+    );
     let found = detect(&windows, &surroundings, &settings, now).findings.len();
     println!("{found} findings");
     let mut group = criterion.benchmark_group("waste");

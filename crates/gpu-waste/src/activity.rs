@@ -2,7 +2,7 @@
 //!
 //! This is the one place that turns readings into "active" or "idle". What cannot be told is neither.
 
-use gpu_model::{Device, Milliwatts};
+use gpu_model::Milliwatts;
 
 use crate::power::PowerRange;
 use crate::windows::{GpuSlot, PartSlot};
@@ -25,8 +25,8 @@ pub(crate) const CLEARLY_DRAWING: u16 = 250;
 pub(crate) const DRIVER_MEMORY: u32 = 64;
 
 /// Whether a whole GPU works.
-pub(crate) fn of_gpu(slot: &GpuSlot, device: &Device) -> Act {
-    let effort = effort(slot, device);
+pub(crate) fn of_gpu(slot: &GpuSlot, range: Option<PowerRange>) -> Act {
+    let effort = effort(slot, range);
     if is_latched(slot, effort) {
         return Act::Unknown;
     }
@@ -39,12 +39,12 @@ pub(crate) fn of_gpu(slot: &GpuSlot, device: &Device) -> Act {
 }
 
 /// Whether one part of a divided GPU works, of which `others` have processes too.
-pub(crate) fn of_part(part: &PartSlot, gpu: &GpuSlot, device: &Device, others: Others) -> Act {
+pub(crate) fn of_part(part: &PartSlot, gpu: &GpuSlot, range: Option<PowerRange>, others: Others) -> Act {
     match part.utilization().max(part.sm()) {
         Some(share) if share >= NOISE => Act::Active,
         Some(_) => Act::Idle,
         None => {
-            let drawn = match (by_draw(effort(gpu, device)), others) {
+            let drawn = match (by_draw(effort(gpu, range)), others) {
                 // The draw is of the whole GPU: it speaks for a part only where that is there alone.
                 (Act::Active, Others::Some) => Act::Unknown,
                 (act, _) => act,
@@ -62,9 +62,8 @@ pub(crate) enum Others {
 }
 
 /// How hard the chip works by its draw, in thousandths between quiet and its limit.
-pub(crate) fn effort(slot: &GpuSlot, device: &Device) -> Option<u16> {
-    let range = PowerRange::of(&device.model)?;
-    Some(range.effort(Milliwatts(slot.most_milliwatts()?)))
+pub(crate) fn effort(slot: &GpuSlot, range: Option<PowerRange>) -> Option<u16> {
+    Some(range?.effort(Milliwatts(slot.most_milliwatts()?)))
 }
 
 /// Drivers have been seen to report full utilisation for ever after a program died: no memory, no process, no draw.

@@ -124,7 +124,7 @@ impl Facts {
             expected: expected(windows.settings(), settings.after),
             ..Self::default()
         };
-        let range = PowerRange::of(&gpu.device.model);
+        let range = gpu.range;
         let mut was_still = None;
         for (cycle, at) in windows.cycles() {
             if cycle < part.tenancy.first_cycle {
@@ -177,7 +177,7 @@ impl Facts {
         }
         self.faults += u32::from(slot.faults().unwrap_or(0));
         if gpu.is_sole()
-            && let Some(clash) = clash(slot, activity::effort(slot, &gpu.device))
+            && let Some(clash) = clash(slot, activity::effort(slot, range))
         {
             self.contradictions[clash as usize] += 1;
         }

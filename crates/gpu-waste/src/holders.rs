@@ -62,6 +62,8 @@ pub(crate) enum Gang {
 pub(crate) struct Holders<'a> {
     by_pod: BTreeMap<PodRef, Holder<'a>>,
     gangs: BTreeMap<GangKey, (u32, u32)>,
+    /// Pods, and those of them that may work, by what made them.
+    makers: BTreeMap<PatternKey, (usize, usize)>,
 }
 
 /// Namespace and the word that holds a gang together.
@@ -98,6 +100,11 @@ impl<'a> Holders<'a> {
     /// Tells every holder what the rest of its gang does.
     pub(crate) fn join_gangs(&mut self) {
         for holder in self.by_pod.values() {
+            if let Some(key) = holder.maker() {
+                let maker = self.makers.entry(key).or_default();
+                maker.0 += 1;
+                maker.1 += usize::from(holder.may_work());
+            }
             if let Some(key) = holder.gang_key() {
                 let gang = self.gangs.entry(key).or_default();
                 gang.0 += 1;
@@ -118,20 +125,10 @@ impl<'a> Holders<'a> {
         self.by_pod.get(pod)
     }
 
-    /// The holders that one workload made.
-    pub(crate) fn of_workload<'s>(
-        &'s self,
-        namespace: &'s Namespace,
-        kind: &'s str,
-        name: &'s str,
-    ) -> impl Iterator<Item = &'s Holder<'a>> {
-        self.by_pod.values().filter(move |holder| {
-            holder.pod.reference.namespace == *namespace
-                && holder
-                    .workload
-                    .as_ref()
-                    .is_some_and(|workload| workload.kind == kind && workload.name == name)
-        })
+    /// How many pods with GPUs the maker of this one has, and how many of them work or may.
+    pub(crate) fn siblings(&self, holder: &Holder<'_>) -> (usize, usize) {
+        let known = holder.maker().and_then(|key| self.makers.get(&key));
+        known.copied().unwrap_or((1, usize::from(holder.may_work())))
     }
 }
 
@@ -174,8 +171,13 @@ impl<'a> Holder<'a> {
         }
     }
 
-    pub(crate) fn kind(&self) -> &str {
-        self.workload.as_ref().map_or("Pod", |workload| &workload.kind)
+    fn maker(&self) -> Option<PatternKey> {
+        let workload = self.workload.as_ref()?;
+        Some(PatternKey {
+            namespace: self.pod.reference.namespace.clone(),
+            kind: workload.kind.clone(),
+            name: workload.name.clone(),
+        })
     }
 
     fn may_work(&self) -> bool {

@@ -20,6 +20,7 @@ use jiff::Timestamp;
 
 use crate::WindowSettings;
 use crate::activity::{self, Act, Others};
+use crate::power::PowerRange;
 pub use memory::{Memory, PartMemory, PodMemory};
 pub(crate) use slot::{GpuSlot, PartSlot};
 pub(crate) use tenancy::Tenancy;
@@ -45,6 +46,8 @@ pub struct Windows {
 pub(crate) struct GpuTrack {
     pub(crate) node: Arc<Node>,
     pub(crate) device: Arc<Device>,
+    /// Of its model, looked up once.
+    pub(crate) range: Option<PowerRange>,
     ring: Box<[GpuSlot]>,
     counters: counters::Counters,
     last_seen: Timestamp,
@@ -221,6 +224,7 @@ impl GpuTrack {
         Self {
             node: node.clone(),
             device: gpu.device.clone(),
+            range: PowerRange::of(&gpu.device.model),
             ring: vec![GpuSlot::EMPTY; pace.slots].into_boxed_slice(),
             counters: counters::Counters::default(),
             last_seen: pace.at,
@@ -250,6 +254,9 @@ impl GpuTrack {
         restored: &mut BTreeMap<memory::Place, PartMemory>,
     ) {
         self.node = node.clone();
+        if self.device.model != gpu.device.model {
+            self.range = PowerRange::of(&gpu.device.model);
+        }
         self.device = gpu.device.clone();
         self.last_seen = pace.at;
         self.memory_total_mib = whole_mib(gpu.sample.memory_total).or(self.memory_total_mib);
@@ -274,7 +281,7 @@ impl GpuTrack {
                 0 => Others::None,
                 _ => Others::Some,
             };
-            part.observe(seen, &slot, &self.device, is_sole, others, pace);
+            part.observe(seen, &slot, self.range, is_sole, others, pace);
         }
     }
 
@@ -380,7 +387,7 @@ impl PartTrack {
         &mut self,
         seen: &PartView,
         gpu: &GpuSlot,
-        device: &Device,
+        range: Option<PowerRange>,
         is_sole: bool,
         others: Others,
         pace: &Pace,
@@ -398,17 +405,17 @@ impl PartTrack {
         self.last_seen = pace.at;
         let looked = if is_sole {
             self.ring = Box::default();
-            self.look_at_whole(gpu, device)
+            self.look_at_whole(gpu, range)
         } else {
-            self.look_at_part(seen, gpu, device, others, pace)
+            self.look_at_part(seen, gpu, range, others, pace)
         };
         self.tenancy.note(pace.at, &looked);
     }
 
-    fn look_at_whole(&self, gpu: &GpuSlot, device: &Device) -> Seen {
+    fn look_at_whole(&self, gpu: &GpuSlot, range: Option<PowerRange>) -> Seen {
         Seen {
-            act: activity::of_gpu(gpu, device),
-            effort: gpu.sm().or_else(|| activity::effort(gpu, device)),
+            act: activity::of_gpu(gpu, range),
+            effort: gpu.sm().or_else(|| activity::effort(gpu, range)),
             memory_mib: gpu.memory_mib(),
             memory_total_mib: self.memory_total_mib,
         }
@@ -418,7 +425,7 @@ impl PartTrack {
         &mut self,
         seen: &PartView,
         gpu: &GpuSlot,
-        device: &Device,
+        range: Option<PowerRange>,
         others: Others,
         pace: &Pace,
     ) -> Seen {
@@ -430,7 +437,7 @@ impl PartTrack {
             self.ring[place] = slot;
         }
         Seen {
-            act: activity::of_part(&slot, gpu, device, others),
+            act: activity::of_part(&slot, gpu, range, others),
             effort: slot.sm(),
             memory_mib: slot.memory_mib(),
             memory_total_mib: self.memory_total_mib,
@@ -468,7 +475,7 @@ impl GpuTrack {
             return Act::Unknown;
         };
         if self.is_sole() {
-            return activity::of_gpu(gpu, &self.device);
+            return activity::of_gpu(gpu, self.range);
         }
         let Some(slot) = part.slot(cycle) else {
             return Act::Unknown;
@@ -481,6 +488,6 @@ impl GpuTrack {
             Some(_) => Others::Some,
             None => Others::None,
         };
-        activity::of_part(slot, gpu, &self.device, others)
+        activity::of_part(slot, gpu, self.range, others)
     }
 }

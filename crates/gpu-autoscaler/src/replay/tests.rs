@@ -1,3 +1,5 @@
+//! The check set, seeds, and traces of somebody's own.
+
 use super::set::{self, Outcome};
 use super::*;
 

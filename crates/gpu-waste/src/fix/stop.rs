@@ -67,17 +67,11 @@ fn scale(group: &Group<'_>, holders: &Holders<'_>, holder: &Holder<'_>, resource
     let namespace = holder.pod.reference.namespace.clone();
     let workload = holder.workload.as_ref();
     let name = workload.map_or("", |workload| workload.name.as_str());
-    let siblings: Vec<&Holder<'_>> = holders.of_workload(&namespace, holder.kind(), name).collect();
-    let working = siblings
-        .iter()
-        .filter(|sibling| sibling.active_parts > 0 || sibling.unknown_parts > 0)
-        .count();
+    let (siblings, working) = holders.siblings(holder);
     let asked = workload.and_then(|workload| workload.replicas);
-    let asked = asked.map_or(siblings.len(), |asked| {
-        usize::try_from(asked).unwrap_or(usize::MAX)
-    });
+    let asked = asked.map_or(siblings, |asked| usize::try_from(asked).unwrap_or(usize::MAX));
     // Only what is seen to be idle may go; replicas that have no GPU yet are not idle.
-    let idle = siblings.len().saturating_sub(working);
+    let idle = siblings.saturating_sub(working);
     let left = if working == 0 {
         0
     } else {

@@ -1,3 +1,5 @@
+//! What is learned of an hour of the week.
+
 use super::*;
 
 fn key() -> PatternKey {

@@ -11,7 +11,7 @@ use crate::toy::{Gpu, L4, instant, pod, watched};
 /// Three weeks in which the service did this much at this hour.
 fn usually(utilization: u16) -> Patterns {
     let key = PatternKey {
-        namespace: Namespace::new("ml").unwrap(),
+        namespace: Namespace::new("ml").expect("valid in tests"),
         kind: "Deployment".to_owned(),
         name: "s".to_owned(),
     };

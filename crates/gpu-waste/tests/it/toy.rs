@@ -112,7 +112,7 @@ impl Gpu {
 
     fn view(&self, at: i64) -> GpuView {
         let model = GpuModel::find(self.model);
-        let uuid = GpuUuid::new(self.name).unwrap();
+        let uuid = GpuUuid::new(self.name).expect("valid in tests");
         let sample = GpuSample {
             utilization: share(self.utilization),
             sm_active: share(self.sm),
@@ -142,8 +142,8 @@ impl Gpu {
         };
         let part = PartView {
             partition: Partition::Whole,
-            device_id: DeviceId::new(self.name).unwrap(),
-            resource: ResourceName::new("nvidia.com/gpu").unwrap(),
+            device_id: DeviceId::new(self.name).expect("valid in tests"),
+            resource: ResourceName::new("nvidia.com/gpu").expect("valid in tests"),
             memory_total: sample.memory_total,
             usage: PartUsage::default(),
             owner: self.pod.as_ref().map(|pod| pod.owner(at)),
@@ -165,7 +165,7 @@ impl Gpu {
 
 impl PodSpec {
     fn pod(&self, at: i64) -> Pod {
-        let start = Timestamp::from_second(START - self.age * 60).unwrap();
+        let start = Timestamp::from_second(START - self.age * 60).expect("valid in tests");
         let owners = self.owner.map(|(kind, name)| OwnerRef {
             kind: kind.to_owned(),
             name: name.to_owned(),
@@ -173,13 +173,13 @@ impl PodSpec {
         assert!(at >= 0);
         Pod {
             reference: PodRef {
-                namespace: Namespace::new("ml").unwrap(),
-                name: PodName::new(self.name).unwrap(),
-                uid: Some(PodUid::new(format!("uid-{}", self.name)).unwrap()),
+                namespace: Namespace::new("ml").expect("valid in tests"),
+                name: PodName::new(self.name).expect("valid in tests"),
+                uid: Some(PodUid::new(format!("uid-{}", self.name)).expect("valid in tests")),
             },
             owners: owners.into_iter().collect(),
             labels: BTreeMap::new(),
-            resource: ResourceName::new("nvidia.com/gpu").unwrap(),
+            resource: ResourceName::new("nvidia.com/gpu").expect("valid in tests"),
             count: 1,
             phase: PodPhase::Running,
             created_at: Some(start),
@@ -190,7 +190,7 @@ impl PodSpec {
     fn owner(&self, at: i64) -> Owner {
         Owner {
             pod: Arc::new(self.pod(at)),
-            container: ContainerName::new("main").unwrap(),
+            container: ContainerName::new("main").expect("valid in tests"),
         }
     }
 }
@@ -207,12 +207,12 @@ fn known<T>(value: Option<T>) -> Reading<T> {
 pub(crate) const START: i64 = 1_767_600_000;
 
 pub(crate) fn instant(cycle: u32) -> Timestamp {
-    Timestamp::from_second(START).unwrap() + SignedDuration::from_secs(30 * i64::from(cycle))
+    Timestamp::from_second(START).expect("valid in tests") + SignedDuration::from_secs(30 * i64::from(cycle))
 }
 
 pub(crate) fn view(cycle: u32, gpus: &[Gpu]) -> FleetView {
     FleetView {
-        cluster: ClusterId::new("test").unwrap(),
+        cluster: ClusterId::new("test").expect("valid in tests"),
         at: instant(cycle),
         source: Source::Measured,
         nodes: vec![NodeView {
@@ -225,7 +225,7 @@ pub(crate) fn view(cycle: u32, gpus: &[Gpu]) -> FleetView {
 
 fn node() -> Node {
     Node {
-        name: NodeName::new("n1").unwrap(),
+        name: NodeName::new("n1").expect("valid in tests"),
         cloud: Cloud::Aws,
         instance_type: None,
         region: None,
@@ -259,7 +259,7 @@ pub(crate) fn report_of(windows: &Windows, picture: Option<&ClusterPicture>, now
         per_gpu_hour: Some(NanoUsd(2_000_000_000)),
         note: "list price of a test".to_owned(),
     };
-    let rates = BTreeMap::from([(NodeName::new("n1").unwrap(), rate)]);
+    let rates = BTreeMap::from([(NodeName::new("n1").expect("valid in tests"), rate)]);
     let surroundings = Surroundings {
         picture,
         rates: &rates,
@@ -279,13 +279,13 @@ pub(crate) fn causes(report: &Report) -> Vec<&'static str> {
 
 /// A picture with one node of so much processor, and the pods with their settings.
 pub(crate) fn picture(cycle: u32, cpu_millicores: u64, pods: Vec<(PodSpec, PodSettings)>) -> ClusterPicture {
-    let mut picture = ClusterPicture::empty(ClusterId::new("test").unwrap(), instant(cycle));
-    let name = NodeName::new("n1").unwrap();
-    let offered = BTreeMap::from([(ResourceName::new("nvidia.com/gpu").unwrap(), 8)]);
+    let mut picture = ClusterPicture::empty(ClusterId::new("test").expect("valid in tests"), instant(cycle));
+    let name = NodeName::new("n1").expect("valid in tests");
+    let offered = BTreeMap::from([(ResourceName::new("nvidia.com/gpu").expect("valid in tests"), 8)]);
     let node = ClusterNode {
         node: Arc::new(node()),
         uid: "n1".to_owned(),
-        machine: MachineId::new("i-1").unwrap(),
+        machine: MachineId::new("i-1").expect("valid in tests"),
         created_at: instant(0),
         readiness: Readiness::Ready,
         is_cordoned: false,
@@ -322,8 +322,8 @@ fn gpu_pod(spec: &PodSpec, node: &NodeName, settings: PodSettings) -> GpuPod {
         pod: Arc::new(spec.pod(0)),
         node: Some(node.clone()),
         requests: vec![GpuRequest {
-            container: ContainerName::new("main").unwrap(),
-            resource: ResourceName::new("nvidia.com/gpu").unwrap(),
+            container: ContainerName::new("main").expect("valid in tests"),
+            resource: ResourceName::new("nvidia.com/gpu").expect("valid in tests"),
             count: 1,
             kind: RequestKind::Whole(Vendor::Nvidia),
         }],
