@@ -4,6 +4,7 @@ mod ground;
 mod leading;
 mod observe;
 mod source;
+mod telling;
 mod turn;
 
 use std::sync::Arc;
@@ -25,6 +26,7 @@ use crate::watch;
 use ground::Ground;
 use leading::Fatal;
 use observe::Observer;
+use telling::Telling;
 use turn::Turner;
 
 /// Open requests get this long at the end.
@@ -119,8 +121,11 @@ async fn start_work(
         desk,
         control: served.control.clone(),
         data_at: None,
+        harvest: None,
+        keeps_harvest: false,
     };
-    let turner = Turner::new(options, ground, observer, served.clone(), own.clone(), lead);
+    let telling = Telling::new(options, ground, lead.as_ref(), &served.clock, tasks, shutdown)?;
+    let turner = Turner::new(options, observer, served.clone(), own.clone(), lead, telling);
     turner.start(tasks, shutdown.clone());
     Ok(())
 }

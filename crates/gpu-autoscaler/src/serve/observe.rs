@@ -29,6 +29,9 @@ pub(crate) struct Observer {
     pub(crate) desk: PriceDesk,
     pub(crate) control: Arc<Control>,
     pub(crate) data_at: Option<Timestamp>,
+    /// The newest round as it came in, where somebody wants it after the join.
+    pub(crate) harvest: Option<Harvest>,
+    pub(crate) keeps_harvest: bool,
 }
 
 /// Why a round was not made. Nothing was judged, and what stood before stands with its age.
@@ -69,6 +72,7 @@ impl Observer {
         self.data_at = self.data_at.max(newest);
         let problems = self.control.problems();
         let targets = harvest.targets.clone();
+        self.harvest = self.keeps_harvest.then(|| harvest.clone());
         let judged = self.judge(picture.clone(), harvest, now).await?;
         Ok(Round {
             view: judged.view,

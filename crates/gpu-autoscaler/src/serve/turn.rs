@@ -10,9 +10,9 @@ use tokio::sync::Mutex;
 use tokio::time::{MissedTickBehavior, interval};
 use tracing::{debug, warn};
 
-use super::ground::Ground;
 use super::leading::Lead;
 use super::observe::Observer;
+use super::telling::Telling;
 use crate::api::Served;
 use crate::cli::serve::ServeOptions;
 use crate::control::Role;
@@ -34,18 +34,21 @@ pub(super) struct Turner {
     lead: Option<Lead>,
     standing: Standing,
     has_history: bool,
+    telling: Telling,
 }
 
 impl Turner {
     pub(super) fn new(
         options: &ServeOptions,
-        _ground: &Ground,
-        observer: Observer,
+        mut observer: Observer,
         served: Served,
         own: Arc<OwnMetrics>,
         lead: Option<Lead>,
+        telling: Telling,
     ) -> Self {
+        observer.keeps_harvest = telling.wants_harvest();
         Self {
+            telling,
             interval: options.analysis.analysis_interval,
             window: options.analysis.analysis_window,
             observer,
@@ -119,11 +122,16 @@ impl Turner {
     }
 
     /// What follows from a round: pages for readers, records and words for owners.
-    async fn act(&mut self, round: Round, _now: Timestamp) {
+    async fn act(&mut self, round: Round, now: Timestamp) {
         self.own.collected(&round.targets);
         self.note_prices(&round);
-        let (lines, standing) = changes(&self.standing, &round.report);
+        let (mut lines, standing) = changes(&self.standing, &round.report);
         self.standing = standing;
+        if let Some(picture) = &round.picture {
+            let harvest = self.observer.harvest.take();
+            lines.extend(self.telling.cycle(&round, harvest.as_ref(), picture, now).await);
+            self.telling.note(&self.own);
+        }
         self.served.decisions.note(&lines);
         if self.may_write() {
             let kept = self.served.decisions.keep(&lines).await;
