@@ -21,7 +21,7 @@ use super::gpu_health::{GpuRecord, HealthMemory, HealthSettings, NodeFacts};
 use super::node_condition::{Noted, note_health};
 use super::notices::Notices;
 use super::sights::Sights;
-use crate::lead::{Term, WriteError, WritePermit, Writer};
+use crate::lead::{Mode, Term, WriteError, WritePermit, Writer};
 use memory::Rooms;
 
 /// Whether pods get tracking annotations.
@@ -54,11 +54,15 @@ pub struct Told {
     pub savings: Vec<Realised>,
 }
 
-/// The memory of the term in which it was read.
-struct InTerm<T> {
+/// The memory of the term in which it was read, and what of it the store holds.
+struct InTerm<T, S> {
     term: Term,
     known: T,
+    stored: S,
 }
+
+type Marks = BTreeMap<FindingId, (Option<Timestamp>, u32, bool)>;
+type HealthByNode = BTreeMap<NodeName, BTreeMap<GpuUuid, GpuRecord>>;
 
 /// Tells findings and the health of GPUs. One task owns it.
 pub struct Teller {
@@ -71,8 +75,8 @@ pub struct Teller {
     tracking: Tracking,
     bucket: Bucket,
     notices: Notices,
-    diary: Option<InTerm<Diary>>,
-    health: Option<InTerm<HealthMemory>>,
+    diary: Option<InTerm<Diary, Marks>>,
+    health: Option<InTerm<HealthMemory, HealthByNode>>,
     boots: BTreeMap<NodeName, String>,
 }
 
@@ -138,19 +142,14 @@ impl Teller {
         now: Timestamp,
     ) -> Result<Told, CycleError> {
         let permit = self.writer.permit()?;
-        let diary = self.diary_of(&permit).await?;
-        let before: BTreeMap<FindingId, _> = diary
-            .entries
-            .iter()
-            .map(|(id, entry)| (id.clone(), entry.mark()))
-            .collect();
+        let (diary, mut stored) = self.diary_of(&permit).await?;
         let turn = diary.turn(findings, |about| sights.look(about), now, &self.settings);
         let mut diary = turn.diary;
         let mut told = Told {
             deferred: turn.deferred,
             ..Told::default()
         };
-        let mut carried = Vec::new();
+        let (mut carried, mut held) = (Vec::new(), None);
         for act in &turn.acts {
             if !self.bucket.take(self.clock.monotonic()) {
                 told.deferred += 1;
@@ -163,12 +162,11 @@ impl Teller {
                     carried.push(act);
                 }
                 // The rest would fail alike.
-                Err(TellError::Write(error @ (WriteError::NotLeader | WriteError::Paused(_)))) => {
-                    self.diary = Some(InTerm {
-                        term: permit.term(),
-                        known: diary,
-                    });
-                    return Err(error.into());
+                Err(TellError::Write(
+                    error @ (WriteError::NotLeader | WriteError::Paused(_) | WriteError::PauseUnknown),
+                )) => {
+                    held = Some(error);
+                    break;
                 }
                 Err(error) => {
                     told.failed += 1;
@@ -176,14 +174,21 @@ impl Teller {
                 }
             }
         }
-        self.notices.post_acts(&self.cluster, &carried, now);
-        let stored = self.remember(&permit, &before, &diary, &told.savings, now).await;
+        // A dry run tells nobody, and when it is over everything is still to be told.
+        let remembered = if self.writer.mode() == Mode::Live {
+            self.notices.post_acts(&self.cluster, &carried, now);
+            self.remember(&permit, &mut stored, &diary, &told.savings, now)
+                .await
+        } else {
+            Ok(())
+        };
         self.diary = Some(InTerm {
             term: permit.term(),
             known: diary,
+            stored,
         });
-        stored?;
-        Ok(told)
+        remembered?;
+        held.map_or(Ok(told), |error| Err(error.into()))
     }
 
     async fn carry_out(&self, permit: &WritePermit, act: &Act, now: Timestamp) -> Result<(), TellError> {
@@ -196,40 +201,46 @@ impl Teller {
         Ok(())
     }
 
-    async fn diary_of(&mut self, permit: &WritePermit) -> Result<Diary, StoreError> {
+    async fn diary_of(&mut self, permit: &WritePermit) -> Result<(Diary, Marks), StoreError> {
         match self.diary.take() {
-            Some(known) if known.term == permit.term() => Ok(known.known),
+            Some(known) if known.term == permit.term() => Ok((known.known, known.stored)),
             // Another may have led since: what it remembers counts.
             _ => {
                 let read = self.rooms.read::<Entry>(TOLD).await?;
-                let entries = read
+                let entries: BTreeMap<_, _> = read
                     .into_values()
                     .map(|entry| (entry.id.clone(), entry))
                     .collect();
-                Ok(Diary { entries })
+                let stored = entries
+                    .iter()
+                    .map(|(id, entry)| (id.clone(), entry.mark()))
+                    .collect();
+                Ok((Diary { entries }, stored))
             }
         }
     }
 
-    /// Writes down what changed: entries that were told, those that are over, and savings.
+    /// Writes down what the store does not hold yet: entries that were told, those that are over, and savings.
     async fn remember(
         &self,
         permit: &WritePermit,
-        before: &BTreeMap<FindingId, (Option<Timestamp>, u32, bool)>,
+        stored: &mut Marks,
         diary: &Diary,
         savings: &[Realised],
         now: Timestamp,
     ) -> Result<(), CycleError> {
         let mut batch = Batch::default();
-        for (id, entry) in &diary.entries {
-            if entry.told_at.is_some() && before.get(id) != Some(&entry.mark()) {
+        let mut marks = Marks::new();
+        for (id, entry) in diary.entries.iter().filter(|(_, entry)| entry.told_at.is_some()) {
+            marks.insert(id.clone(), entry.mark());
+            if stored.get(id) != Some(&entry.mark()) {
                 batch.replacements.push(
                     self.rooms
                         .remember(TOLD, &digest(id), permit.term(), entry, now)?,
                 );
             }
         }
-        for id in before.keys().filter(|id| !diary.entries.contains_key(*id)) {
+        for id in stored.keys().filter(|id| !marks.contains_key(*id)) {
             batch
                 .replacements
                 .push(self.rooms.forget(TOLD, &digest(id), permit.term(), now)?);
@@ -254,7 +265,9 @@ impl Teller {
                 "a finding is over"
             );
         }
-        Ok(self.rooms.write(permit, batch).await?)
+        self.rooms.write(permit, batch).await?;
+        *stored = marks;
+        Ok(())
     }
 
     /// Judges the GPUs of a round, and writes conditions and events where a verdict changed.
@@ -265,16 +278,17 @@ impl Teller {
         now: Timestamp,
     ) -> Result<Noted, CycleError> {
         let permit = self.writer.permit()?;
-        let memory = match self.health.take() {
-            Some(known) if known.term == permit.term() => known.known,
+        let (memory, stored) = match self.health.take() {
+            Some(known) if known.term == permit.term() => (known.known, known.stored),
             _ => {
                 let read = self.rooms.read::<BTreeMap<GpuUuid, GpuRecord>>(HEALTH).await?;
-                HealthMemory {
+                let memory = HealthMemory {
                     gpus: read.into_values().flatten().collect(),
-                }
+                };
+                let stored = by_node(&memory);
+                (memory, stored)
             }
         };
-        let before = by_node(&memory);
         let turn = memory.judge(harvest, nodes, now, &self.health_settings);
         let noted = note_health(
             &self.writer,
@@ -293,24 +307,28 @@ impl Teller {
         let after = by_node(&turn.memory);
         let mut batch = Batch::default();
         for (node, gpus) in &after {
-            if before.get(node) != Some(gpus) {
+            if stored.get(node) != Some(gpus) {
                 let record = self
                     .rooms
                     .remember(HEALTH, node.as_str(), permit.term(), gpus, now)?;
                 batch.replacements.push(record);
             }
         }
-        for node in before.keys().filter(|node| !after.contains_key(*node)) {
+        for node in stored.keys().filter(|node| !after.contains_key(*node)) {
             batch
                 .replacements
                 .push(self.rooms.forget(HEALTH, node.as_str(), permit.term(), now)?);
         }
-        let stored = self.rooms.write(&permit, batch).await;
+        let written = match self.writer.mode() {
+            Mode::Live => self.rooms.write(&permit, batch).await,
+            Mode::DryRun => Ok(()),
+        };
         self.health = Some(InTerm {
             term: permit.term(),
             known: turn.memory,
+            stored: if written.is_ok() { after } else { stored },
         });
-        stored?;
+        written?;
         Ok(noted)
     }
 }
@@ -330,8 +348,8 @@ fn digest(id: &FindingId) -> String {
     short_digest(&id.0)
 }
 
-fn by_node(memory: &HealthMemory) -> BTreeMap<NodeName, BTreeMap<GpuUuid, GpuRecord>> {
-    let mut nodes: BTreeMap<NodeName, BTreeMap<GpuUuid, GpuRecord>> = BTreeMap::new();
+fn by_node(memory: &HealthMemory) -> HealthByNode {
+    let mut nodes = HealthByNode::new();
     for (uuid, record) in &memory.gpus {
         nodes
             .entry(record.node.clone())

@@ -6,14 +6,18 @@ pub(crate) mod replica;
 use std::time::{Duration, Instant};
 
 use gpu_autoscaler::lead::{
-    LeaseTimes, Mode, PauseState, StoreKind, WriteError, WriteKind, WriteResult, Written,
+    Change, LeaseTimes, Mode, PauseState, Refusal, StoreKind, WriteError, WriteKind, WriteResult, Written,
     check_store_sharing, pause, pause_state, resume,
 };
 use gpu_testbed::fleet::TestNamespace;
+use gpu_testbed::fleet::nodes::NodeSpec;
 use gpu_testbed::{Fleet, eventually, require};
 use jiff::Timestamp;
+use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+use kube::api::{Patch, PatchParams};
+use kube::{Resource as _, ResourceExt as _};
 use nix::sys::signal::Signal;
 
 use replica::{ChildReplica, LEASE, Plan, change, start};
@@ -299,6 +303,52 @@ async fn a_write_on_an_old_version_changes_nothing_and_a_dry_run_sends_nothing()
             let one = change(&plan, client, 77).await?;
             assert_eq!(dry.writer.send(&permit, &one).await?, Written::Planned);
             assert!(objects.get_opt("acted-77").await?.is_none());
+            Ok(())
+        })
+        .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn scaling_and_evicting_what_has_changed_meanwhile_is_refused() -> anyhow::Result<()> {
+    require!(Fleet::need());
+    let fleet = Fleet::shared();
+    fleet
+        .guard(WHOLE_TEST, async {
+            let namespace = fleet.namespace("lead").await?;
+            namespace.nodes().add(NodeSpec::new("n1").gpus(8)).await?;
+            let running = crate::tell::scene::deploy(&namespace).await?;
+            let mut plan = plan(fleet, &namespace, "first");
+            plan.times = short();
+            let replica = start(&plan, Mode::Live).await?;
+            let permit = eventually("it may write", SOON, || async {
+                Ok(replica.writer.permit().ok())
+            })
+            .await?;
+
+            let deployments = namespace.api::<Deployment>();
+            let path = Deployment::url_path(&(), Some(namespace.name()));
+            let read = deployments.get_scale("trainer").await?.metadata;
+            let to = |replicas| Change::scale(&path, namespace.name(), &read, replicas);
+            assert!(replica.writer.send(&permit, &to(2)?).await?.is_done());
+            // The same look at the scale again: it is two now, and not what was seen.
+            let late = replica.writer.send(&permit, &to(0)?).await?;
+            assert_eq!(late, Written::Refused(Refusal::Conflict));
+            let scale = deployments.get_scale("trainer").await?;
+            assert_eq!(scale.spec.and_then(|spec| spec.replicas), Some(2));
+
+            let pods = namespace.api::<Pod>();
+            let name = running.name_any();
+            let read = pods.get(&name).await?.metadata;
+            let note = serde_json::json!({"metadata": {"annotations": {"somebody.example/was": "here"}}});
+            pods.patch(&name, &PatchParams::default(), &Patch::Merge(note))
+                .await?;
+            let evict = Change::evict(namespace.name(), &read, None)?;
+            let late = replica.writer.send(&permit, &evict).await?;
+            assert_eq!(late, Written::Refused(Refusal::Conflict));
+            assert!(pods.get(&name).await?.metadata.deletion_timestamp.is_none());
+            let read = pods.get(&name).await?.metadata;
+            let evict = Change::evict(namespace.name(), &read, None)?;
+            assert!(replica.writer.send(&permit, &evict).await?.is_done());
             Ok(())
         })
         .await

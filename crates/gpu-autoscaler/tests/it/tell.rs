@@ -1,12 +1,12 @@
 //! What people see in a real cluster: events in `kubectl describe`, node conditions, annotations within their policy.
 
 mod notices;
-mod scene;
+pub(crate) mod scene;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use gpu_autoscaler::lead::{WriteKind, WriteResult};
+use gpu_autoscaler::lead::{Mode, WriteKind, WriteResult};
 use gpu_autoscaler::tell::annotate::{CAUSE, KEYS};
 use gpu_autoscaler::tell::gpu_health::NodeFacts;
 use gpu_autoscaler::tell::node_condition::CONDITION;
@@ -16,6 +16,7 @@ use gpu_model::NodeName;
 use gpu_store::{RecordKind, RecordQuery};
 use gpu_testbed::fleet::TestNamespace;
 use gpu_testbed::fleet::nodes::NodeSpec;
+use gpu_testbed::postgres::Postgres;
 use gpu_testbed::{Bed, Fleet, PartSpec, Program, eventually, require};
 use gpu_waste::Cause;
 use jiff::{SignedDuration, Timestamp};
@@ -182,6 +183,47 @@ async fn a_hundred_pods_of_one_owner_are_one_series_to_it_and_the_rate_holds() -
             assert_eq!(of_owner[0].series.as_ref().map(|series| series.count), Some(5));
             assert_eq!(events.len(), 6);
             drop((replica, store));
+            Ok(())
+        })
+        .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn replicas_on_postgres_share_what_was_told_and_a_dry_run_leaves_everything_to_tell()
+-> anyhow::Result<()> {
+    require!(Fleet::need(), Program::Kubectl, Postgres::need());
+    let fleet = Fleet::shared();
+    fleet
+        .guard(WHOLE_TEST, async {
+            let namespace = fleet.namespace("tell").await?;
+            namespace.nodes().add(NodeSpec::new("n1").gpus(8)).await?;
+            let pod = scene::deploy(&namespace).await?;
+            let bed = Bed::new()?;
+            let postgres = Postgres::start(&bed).await?;
+            let address: gpu_store::StoreAddress = postgres.url().parse()?;
+            let now = Timestamp::now();
+            let found = [finding(&pod, Cause::NeverUsed, now - minutes(15), Some(2_000))];
+            let sights = sights(&pod);
+            let start = |identity, mode| {
+                let (address, namespace) = (address.clone(), &namespace);
+                async move {
+                    // Each opens the database by itself: nothing else is shared.
+                    let store = gpu_store::open(&address).await?;
+                    Scene::with_store(fleet, namespace, identity, Tracking::Off, mode, store).await
+                }
+            };
+            let mut dry = start("dry", Mode::DryRun).await?;
+            assert_eq!(dry.teller.tell(&found, &sights, now).await?.told, 1);
+            assert_eq!(dry.writes(WriteKind::Event, WriteResult::Planned), 2);
+            assert_eq!(events_of(&namespace, "GPUWasteDetected").await?.len(), 0);
+            dry.stop().await?;
+            let mut first = start("first", Mode::Live).await?;
+            assert_eq!(first.teller.tell(&found, &sights, now).await?.told, 1);
+            first.stop().await?;
+            let mut second = start("second", Mode::Live).await?;
+            let told = second.teller.tell(&found, &sights, now + minutes(1)).await?;
+            assert_eq!((told.told, told.repeated), (0, 0));
+            assert_eq!(events_of(&namespace, "GPUWasteDetected").await?.len(), 2);
             Ok(())
         })
         .await

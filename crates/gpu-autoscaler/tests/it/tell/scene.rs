@@ -35,7 +35,7 @@ const SOON: Duration = Duration::from_secs(30);
 const DEPLOYMENT_UID: &str = "gpu-autoscaler.io/test-deployment-uid";
 
 /// A deployment of one pod with one GPU; answers with its running pod.
-pub(super) async fn deploy(namespace: &TestNamespace) -> anyhow::Result<Pod> {
+pub(crate) async fn deploy(namespace: &TestNamespace) -> anyhow::Result<Pod> {
     let labels = json!({"app": "trainer"});
     let deployment: Deployment = serde_json::from_value(json!({
         "metadata": {"name": "trainer"},
@@ -259,7 +259,7 @@ pub(super) struct Scene {
     pub(super) replica: Replica,
     pub(super) store: Arc<dyn Store>,
     tracking: Tracking,
-    _directory: TempDir,
+    _directory: Option<TempDir>,
 }
 
 impl Scene {
@@ -271,13 +271,26 @@ impl Scene {
     ) -> anyhow::Result<Self> {
         let directory = TempDir::new()?;
         let store = gpu_store::open(&StoreAddress::Sqlite(directory.path().join("told.db"))).await?;
-        let replica = leader(fleet, namespace, identity).await?;
+        let mut scene = Self::with_store(fleet, namespace, identity, tracking, Mode::Live, store).await?;
+        scene._directory = Some(directory);
+        Ok(scene)
+    }
+
+    pub(super) async fn with_store(
+        fleet: &Fleet,
+        namespace: &TestNamespace,
+        identity: &str,
+        tracking: Tracking,
+        mode: Mode,
+        store: Arc<dyn Store>,
+    ) -> anyhow::Result<Self> {
+        let replica = leader(fleet, namespace, identity, mode).await?;
         Ok(Self {
             teller: teller(&replica, &store, tracking),
             replica,
             store,
             tracking,
-            _directory: directory,
+            _directory: None,
         })
     }
 
@@ -288,11 +301,16 @@ impl Scene {
         namespace: &TestNamespace,
         identity: &str,
     ) -> anyhow::Result<()> {
-        self.replica.shutdown.trigger();
-        (&mut self.replica.election).await??;
-        self.replica = leader(fleet, namespace, identity).await?;
+        self.stop().await?;
+        self.replica = leader(fleet, namespace, identity, Mode::Live).await?;
         self.teller = teller(&self.replica, &self.store, self.tracking);
         Ok(())
+    }
+
+    /// Lets the lease go.
+    pub(super) async fn stop(&mut self) -> anyhow::Result<()> {
+        self.replica.shutdown.trigger();
+        Ok((&mut self.replica.election).await??)
     }
 
     pub(super) fn writes(&self, kind: WriteKind, result: WriteResult) -> u64 {
@@ -300,7 +318,12 @@ impl Scene {
     }
 }
 
-async fn leader(fleet: &Fleet, namespace: &TestNamespace, identity: &str) -> anyhow::Result<Replica> {
+async fn leader(
+    fleet: &Fleet,
+    namespace: &TestNamespace,
+    identity: &str,
+    mode: Mode,
+) -> anyhow::Result<Replica> {
     let plan = Plan {
         kubeconfig: fleet.kubeconfig().to_owned(),
         namespace: namespace.name().to_owned(),
@@ -309,7 +332,7 @@ async fn leader(fleet: &Fleet, namespace: &TestNamespace, identity: &str) -> any
         times: LeaseTimes::default(),
         act: "create",
     };
-    let replica = replica::start(&plan, Mode::Live).await?;
+    let replica = replica::start(&plan, mode).await?;
     eventually("it may write", SOON, || async {
         Ok(replica.writer.permit().ok())
     })
