@@ -171,7 +171,7 @@ async fn saved_before(store: &dyn Store) -> Option<i128> {
         for record in &page.records {
             let saved = record
                 .body
-                .pointer("/body/saved_monthly")
+                .pointer("/body/savedMonthly")
                 .and_then(serde_json::Value::as_i64);
             sum += i128::from(saved.unwrap_or(0));
         }
