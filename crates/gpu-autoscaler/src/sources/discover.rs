@@ -15,7 +15,7 @@ use gpu_runtime::http::client::Url;
 
 pub use fixed::{TargetError, parse_targets};
 pub use pods::{PodSelector, follow_pods};
-pub use services::{DEFAULT_SERVICES, ServiceError, ServiceRef, follow_service};
+pub use services::{ServiceError, ServiceRef, follow_service};
 
 /// Five times the largest clusters that Kubernetes supports, with two exporters a node.
 const MOST_TARGETS: usize = 50_000;

@@ -4,6 +4,7 @@ mod direct;
 mod endpoints;
 mod hostile;
 mod prometheus;
+mod query_api;
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;

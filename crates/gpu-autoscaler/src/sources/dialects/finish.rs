@@ -103,7 +103,10 @@ impl PageReader {
             return origin.at;
         };
         if origin.mixture == Mixture::Several {
-            cells.retain(|cell| cell.at.is_none_or(|at| at >= newest - SAME_SCRAPE_MILLIS));
+            cells.retain(|cell| {
+                cell.at
+                    .is_none_or(|at| at >= newest.saturating_sub(SAME_SCRAPE_MILLIS))
+            });
         }
         let told = Timestamp::from_millisecond(newest).ok();
         let is_true = |told: &Timestamp| {

@@ -10,9 +10,6 @@ use kube::{Api, Client};
 
 use super::{Found, Scheme, TargetBook, watch};
 
-/// NVIDIA's exporter where most people install it, and ours.
-pub const DEFAULT_SERVICES: [&str; 2] = ["gpu-monitoring/dcgm-exporter", "gpu-autoscaler/gpu-exporter"];
-
 /// A Service in words: `namespace/name`, `namespace/name:port` with the name or the number of a port, and `https://` in front
 /// where it is spoken.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -138,13 +135,8 @@ mod tests {
             (service.port.as_deref(), service.scheme),
             (Some("metrics"), Some(Scheme::Https))
         );
-        for default in super::DEFAULT_SERVICES {
-            let service: ServiceRef = default.parse().unwrap();
-            assert_eq!(
-                (service.to_string(), service.port, service.scheme),
-                (default.to_owned(), None, None)
-            );
-        }
+        let plain: ServiceRef = "gpu-monitoring/dcgm-exporter".parse().unwrap();
+        assert_eq!((plain.port, plain.scheme), (None, None));
         for wrong in ["", "dcgm-exporter", "a/", "/b", "a/b/c", "A/b", "a/b:"] {
             assert!(wrong.parse::<ServiceRef>().is_err(), "{wrong}");
         }

@@ -141,7 +141,7 @@ async fn some_steps(
         for sample in &series.values {
             // Servers round times, so the nearest step is meant.
             let after = sample.millis().saturating_sub(first.as_millisecond());
-            let at = (after + step_millis / 2).div_euclid(step_millis);
+            let at = after.saturating_add(step_millis / 2).div_euclid(step_millis);
             if let Some(pages) = usize::try_from(at).ok().and_then(|at| rounds.get_mut(at)) {
                 pages.take(series, sample);
             }

@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use axum::Router;
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::routing::get;
 use gpu_autoscaler::sources::direct::DirectSettings;
 use gpu_autoscaler::sources::{MetricsSource as _, standalone};
+use gpu_runtime::http::client::{Authorization, ClientSettings, Secret};
 use jiff::Timestamp;
 
 use super::{class, exporter, golden, serve_app, target};
@@ -114,4 +115,32 @@ async fn a_target_that_keeps_failing_is_asked_less_often_and_taken_back_at_once(
     }
     // Asked twice in a row, then after one, two, three rounds of waiting; it answers at the sixth question.
     assert_eq!(rounds, [1, 2, 3, 3, 4, 4, 4, 5, 5, 5, 5, 6, 7, 8]);
+}
+
+/// A token that anybody on the way could read would soon be somebody else's.
+#[tokio::test]
+async fn credentials_are_not_sent_in_the_clear() {
+    let app = Router::new().route(
+        "/metrics",
+        get(async |headers: HeaderMap| {
+            if headers.contains_key("authorization") {
+                return Err(StatusCode::BAD_REQUEST);
+            }
+            assert_eq!(headers.get("accept-encoding").unwrap(), "gzip");
+            Ok(golden("t4-time-sliced.prom"))
+        }),
+    );
+    let address = serve_app(app).await;
+    let settings = DirectSettings {
+        client: ClientSettings {
+            authorization: Authorization::Bearer(Secret::new("hunter2")),
+            ..ClientSettings::default()
+        },
+        ..DirectSettings::default()
+    };
+    let harvest = standalone(&address.to_string(), settings)
+        .unwrap()
+        .collect(Timestamp::now())
+        .await;
+    assert_eq!((class(&harvest, address), harvest.gpus.len()), (None, 1));
 }

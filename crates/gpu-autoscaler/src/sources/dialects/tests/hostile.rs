@@ -115,3 +115,38 @@ fn times_that_cannot_be_true_are_replaced_and_counted() {
         assert_eq!((distance, outcome.skewed), (taken, skewed), "{seconds}");
     }
 }
+
+/// Damaged at random, but the same way every time.
+#[test]
+fn no_damage_makes_the_reader_panic_or_believe_the_impossible() {
+    let page = [
+        GOOD,
+        "gpu_info{gpu=\"0\",uuid=\"GPU-1\",vendor=\"nvidia\",node=\"n\",partition=\"3g.40gb/1/0\"} 1\n",
+        "gpu_memory_used_bytes{gpu=\"0\",uuid=\"GPU-1\",vendor=\"nvidia\",partition=\"rest\"} 1e12\n",
+        "gpu_utilization_ratio{gpu=\"0\",uuid=\"GPU-1\",vendor=\"nvidia\",namespace=\"a\",pod=\"b\"} 0.5 -9223372036854775808\n",
+        "DCGM_FI_DEV_FB_USED{gpu=\"0\",UUID=\"GPU-1\",GPU_I_ID=\"1\",GPU_I_PROFILE=\"1g.5gb\"} 100 9223372036854775807\n",
+        "gpu_used_vram{gpu_id=\"1\",serial_number=\"5\",gpu_partition_id=\"1\",gpu_compute_partition_type=\"cpx\"} 100\n",
+        "nvidia_smi_gpu_info{uuid=\"1\",name=\"x\",index=\"0\"} 1\n",
+    ]
+    .concat();
+    let mut state = 42_u32;
+    let mut random = |below: usize| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        usize::try_from(state >> 8).unwrap() % below
+    };
+    const BYTES: &[u8] = b"\0\n\"\\{}=, 09eE.-+NaNx";
+    for _ in 0..3000 {
+        let mut damaged = page.clone().into_bytes();
+        for _ in 0..=random(4) {
+            let at = random(damaged.len());
+            match random(3) {
+                0 => damaged[at] = BYTES[random(BYTES.len())],
+                1 => damaged.insert(at, BYTES[random(BYTES.len())]),
+                _ => drop(damaged.remove(at)),
+            }
+        }
+        if let Ok((text, _)) = stream(&damaged) {
+            assert!(!text.contains("NaN"), "{text}");
+        }
+    }
+}
