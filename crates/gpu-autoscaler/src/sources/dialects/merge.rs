@@ -19,14 +19,8 @@ pub(crate) fn merge(drafts: impl IntoIterator<Item = Draft>) -> Vec<GpuReport> {
     let by_key = join_aliases(by_key);
     let mut reports: Vec<GpuReport> = by_key.into_values().map(|draft| draft.report).collect();
     reports.sort_by(|a, b| {
-        let key = |report: &GpuReport| {
-            (
-                report.node.clone(),
-                report.device.index,
-                report.device.uuid.clone(),
-            )
-        };
-        key(a).cmp(&key(b))
+        let (one, other) = (&a.device, &b.device);
+        (&a.node, one.index, &one.uuid).cmp(&(&b.node, other.index, &other.uuid))
     });
     reports
 }
