@@ -16,6 +16,7 @@ mod explain;
 mod fleet;
 mod kubernetes;
 pub mod lead;
+pub mod ledger;
 mod names;
 mod own_metrics;
 mod pages;

@@ -120,11 +120,22 @@ impl Postgres {
 
     /// Ends the server and starts it again on the same data and port.
     pub async fn restart(&mut self, bed: &Bed, ending: Ending) -> Result<(), PostgresError> {
+        self.stop(ending).await?;
+        self.start_again(bed).await
+    }
+
+    /// Ends the server; its data and port stay for another start.
+    pub async fn stop(&mut self, ending: Ending) -> Result<(), PostgresError> {
         let signal = match ending {
             Ending::Fast => Signal::SIGINT,
             Ending::Crash => Signal::SIGQUIT,
         };
         self.part.stop_by(signal, STOP_GRACE).await?;
+        Ok(())
+    }
+
+    /// Starts a server that was stopped.
+    pub async fn start_again(&mut self, bed: &Bed) -> Result<(), PostgresError> {
         self.starts += 1;
         // Each start has a log of its own, in which the line is looked for that says it is ready.
         let name = format!("postgres-{}", self.starts);

@@ -138,9 +138,13 @@ impl Watcher {
             Some(known) => !known.gpu_capacity.is_empty(),
             None => !gpus.is_empty(),
         };
+        if is_new {
+            memo.tell(&mut noted.events);
+        } else {
+            memo.tell_news(&before, &mut noted.events);
+        }
         if is_new || *memo != before {
             noted.machines.insert(id);
-            memo.tell(&mut noted.events);
         }
         watched.note(view, known, round, notes);
     }

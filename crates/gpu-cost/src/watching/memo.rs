@@ -122,6 +122,19 @@ impl MachineMemo {
             events.push(Event::Gone { machine: id(), end });
         }
     }
+
+    /// What an earlier memo of it does not say. What is told again would be taken for news of the past.
+    pub(super) fn tell_news(&self, before: &Self, events: &mut Vec<Event>) {
+        if self == before {
+            return;
+        }
+        let mut all = Vec::new();
+        self.tell(&mut all);
+        let mut known = Vec::new();
+        before.tell(&mut known);
+        all.retain(|event| !known.contains(event));
+        events.append(&mut all);
+    }
 }
 
 impl PodMemo {
