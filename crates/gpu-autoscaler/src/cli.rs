@@ -1,5 +1,6 @@
 //! The command line: every flag, its bounds and the words that teach it.
 
+pub(crate) mod cost;
 pub(crate) mod people;
 pub(crate) mod serve;
 
@@ -66,6 +67,9 @@ pub(crate) enum Command {
 
     /// List what is wasted, what it costs and what to do, the dearest first
     Optimize(people::OptimizeOptions),
+
+    /// Show what GPU time cost, who carried it and how much of it was used
+    Cost(cost::CostOptions),
 
     /// Say why a pod or a node was judged as it was
     Explain(people::ExplainOptions),

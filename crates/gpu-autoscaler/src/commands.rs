@@ -1,6 +1,7 @@
 //! The commands for people: ask the control plane, and answer in the form that was asked for.
 
 mod ask;
+mod cost;
 mod explain;
 mod optimize;
 mod output;
@@ -8,6 +9,7 @@ mod pause;
 mod status;
 mod table;
 
+pub(crate) use cost::cost;
 pub(crate) use explain::explain;
 pub(crate) use optimize::optimize;
 pub(crate) use pause::{pause, resume};

@@ -12,5 +12,6 @@ mod status;
 mod writing;
 
 pub use keeper::{LedgerKeeper, LedgerLook};
+pub(crate) use kept::settled_until;
 pub use settings::LedgerSettings;
 pub use status::{LedgerState, LedgerStatus};

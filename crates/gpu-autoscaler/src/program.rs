@@ -33,6 +33,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<Ending> {
         Some(Command::Replay(options)) => replay::run(&options).map(|()| Ending::Done),
         Some(Command::Status(options)) => gpu_runtime::run(commands::status(options))?,
         Some(Command::Optimize(options)) => gpu_runtime::run(commands::optimize(options))?,
+        Some(Command::Cost(options)) => gpu_runtime::run(commands::cost(options))?,
         Some(Command::Explain(options)) => gpu_runtime::run(commands::explain(options))?,
         Some(Command::Pause(options)) => gpu_runtime::run(commands::pause(options))?,
         Some(Command::Resume(options)) => gpu_runtime::run(commands::resume(options))?,

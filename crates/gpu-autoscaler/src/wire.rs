@@ -2,6 +2,7 @@
 //!
 //! Everything here is for people and charts. Money is rounded to cents and shares are floats; decisions are made before.
 
+pub mod cost;
 pub mod decisions;
 pub mod prices;
 pub mod status;

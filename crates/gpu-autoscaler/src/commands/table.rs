@@ -2,14 +2,19 @@
 
 /// A table whose columns are as wide as their widest cell.
 pub(super) struct Table {
-    head: Vec<&'static str>,
+    head: Vec<String>,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
     pub(super) fn new(head: &[&'static str]) -> Self {
+        Self::with_head(head.iter().map(|cell| (*cell).to_owned()).collect())
+    }
+
+    /// A table whose columns depend on what was asked.
+    pub(super) fn with_head(head: Vec<String>) -> Self {
         Self {
-            head: head.to_vec(),
+            head,
             rows: Vec::new(),
         }
     }
@@ -27,7 +32,7 @@ impl Table {
                 *width = (*width).max(cell.chars().count());
             }
         }
-        let head = self.head.iter().map(|cell| (*cell).to_owned()).collect();
+        let head = self.head.clone();
         let mut text = String::new();
         for row in std::iter::once(&head).chain(&self.rows) {
             let mut line = String::new();

@@ -187,7 +187,7 @@ pub(super) async fn load(store: Arc<dyn Store>, cluster: ClusterId) -> Result<Op
 }
 
 /// Up to where the ledger is written.
-pub(super) async fn settled_until(
+pub(crate) async fn settled_until(
     store: Arc<dyn Store>,
     cluster: ClusterId,
 ) -> Result<Option<Moment>, StoreError> {

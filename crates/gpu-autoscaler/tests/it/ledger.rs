@@ -17,13 +17,16 @@ use gpu_store::sqlite::SqliteStore;
 use gpu_store::{CostQuery, RecordKind, RecordQuery, Store};
 use tempfile::TempDir;
 
-use film::{bundled, film, keeper, rows, same, show};
+use film::{bundled, film, keeper, reel, rows, same, show};
 
 /// Set for the child that a test kills: the file it writes to and the look it begins with.
 const CHILD_WRITES_TO: &str = "GPU_AUTOSCALER_TEST_LEDGER_FILE";
 const CHILD_BEGINS_AT: &str = "GPU_AUTOSCALER_TEST_LEDGER_LOOK";
 /// An hour and a bit, so that the use of an hour is summed up too.
-const LOOKS: usize = 150;
+const LOOKS: usize = 140;
+/// The fleet that is watched by processes that are killed.
+const NODES: u32 = 2;
+const SEED: u64 = 21;
 const RATE: NanoUsd = NanoUsd(8_000_000_000);
 
 fn open(path: &Path) -> Arc<dyn Store> {
@@ -34,8 +37,8 @@ fn open(path: &Path) -> Arc<dyn Store> {
 async fn rows_sum_to_the_price_of_every_machine_and_answers_to_the_rows() {
     let directory = TempDir::new().unwrap();
     let store = open(&directory.path().join("ledger.db"));
-    let film = film(8, 11, LOOKS);
-    let mut keeper = keeper(&store, &film);
+    let film = film(4, 11, LOOKS);
+    let mut keeper = keeper(&store, &film.0[0]);
     show(&mut keeper, &film.0, &bundled()).await;
     assert_eq!(keeper.status().state, LedgerState::Keeping);
 
@@ -74,7 +77,7 @@ async fn a_price_that_comes_late_corrects_the_last_hour() {
     let directory = TempDir::new().unwrap();
     let store = open(&directory.path().join("ledger.db"));
     let film = film(3, 5, 60);
-    let mut keeper = keeper(&store, &film);
+    let mut keeper = keeper(&store, &film.0[0]);
     show(&mut keeper, &film.0[..40], &Arc::new(PriceBook::new())).await;
     let before = rows(&*store).await;
     assert!(
@@ -132,12 +135,13 @@ fn child_that_keeps_a_ledger_until_it_is_killed() {
         .build()
         .unwrap();
     let store = open(Path::new(&path));
-    let film = film(4, 21, LOOKS);
-    let mut keeper = keeper(&store, &film);
+    let mut looks = reel(NODES, SEED, first).take(LOOKS - first).peekable();
+    let mut keeper = keeper(&store, looks.peek().unwrap());
     let prices = bundled();
     let mut out = std::io::stdout();
-    for (number, look) in film.0.iter().enumerate().skip(first) {
-        let status = runtime.block_on(keeper.round(look.clone(), &prices, look.view.at, true));
+    for (number, look) in (first..).zip(looks) {
+        let at = look.view.at;
+        let status = runtime.block_on(keeper.round(look, &prices, at, true));
         assert_eq!(status.check(), Ok(()));
         writeln!(out, "through {number}").unwrap();
         out.flush().unwrap();
@@ -184,8 +188,8 @@ async fn a_process_that_is_killed_again_and_again_loses_and_doubles_no_second() 
     assert!(last.wait().unwrap().success());
 
     let undisturbed = open(&directory.path().join("undisturbed.db"));
-    let film = film(4, 21, LOOKS);
-    let mut keeper = keeper(&undisturbed, &film);
+    let film = film(NODES, SEED, LOOKS);
+    let mut keeper = keeper(&undisturbed, &film.0[0]);
     show(&mut keeper, &film.0, &bundled()).await;
     let killed = open(&path);
     same(&*killed, &*undisturbed).await;

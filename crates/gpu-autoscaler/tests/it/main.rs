@@ -7,11 +7,8 @@
 )]
 
 mod command_line;
-<<<<<<< HEAD
 mod lead;
-=======
 mod ledger;
->>>>>>> 2ee7417 (Keep the ledger: rounds become rows in the store, through restarts, outages and changes of leader)
 mod pages;
 mod program;
 mod real_parts;

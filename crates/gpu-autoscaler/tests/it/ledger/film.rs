@@ -19,20 +19,26 @@ pub(super) const STEP: Duration = Duration::from_secs(30);
 pub(super) struct Film(pub(super) Vec<LedgerLook>);
 
 pub(super) fn film(nodes: u32, seed: u64, looks: usize) -> Film {
+    Film(reel(nodes, seed, 0).take(looks).collect())
+}
+
+/// The looks of a fleet from one of them on, made as they are asked for.
+pub(super) fn reel(nodes: u32, seed: u64, first: usize) -> impl Iterator<Item = LedgerLook> {
     let spec = FleetSpec {
         nodes,
         seed,
         ..FleetSpec::default()
     };
     let mut world = World::new(&spec).expect("a fleet");
-    let mut film = Vec::new();
-    for _ in 0..looks {
-        let view = world.observe();
-        let picture = picture(&view, spec.start);
-        film.push(LedgerLook::new(Arc::new(view), Some(Arc::new(picture))));
+    for _ in 0..first {
         world.advance(STEP);
     }
-    Film(film)
+    std::iter::from_fn(move || {
+        let view = world.observe();
+        let picture = picture(&view, spec.start);
+        world.advance(STEP);
+        Some(LedgerLook::new(Arc::new(view), Some(Arc::new(picture))))
+    })
 }
 
 /// What an API would say of the fleet.
@@ -85,12 +91,12 @@ pub(super) fn bundled() -> Arc<PriceBook> {
 }
 
 /// A keeper whose rounds end when the store has answered.
-pub(super) fn keeper(store: &Arc<dyn Store>, film: &Film) -> LedgerKeeper {
+pub(super) fn keeper(store: &Arc<dyn Store>, look: &LedgerLook) -> LedgerKeeper {
     let settings = LedgerSettings {
         patience: Duration::from_secs(60),
         ..LedgerSettings::default()
     };
-    LedgerKeeper::new(film.0[0].view.cluster.clone(), Arc::clone(store), settings)
+    LedgerKeeper::new(look.view.cluster.clone(), Arc::clone(store), settings)
 }
 
 /// Shows one keeper everything.

@@ -22,8 +22,8 @@ async fn leaders_that_take_turns_keep_one_ledger() -> anyhow::Result<()> {
         let server = Postgres::start(&bed).await?;
         let address = server.url().parse()?;
         let stores = [open(&address).await?, open(&address).await?];
-        let film = film(4, 9, 120);
-        let mut replicas = [keeper(&stores[0], &film), keeper(&stores[1], &film)];
+        let film = film(2, 9, 100);
+        let mut replicas = [keeper(&stores[0], &film.0[0]), keeper(&stores[1], &film.0[0])];
         let prices = bundled();
         for (number, look) in film.0.iter().enumerate() {
             // Eleven rounds each: no turn begins or ends with a window.
@@ -39,7 +39,7 @@ async fn leaders_that_take_turns_keep_one_ledger() -> anyhow::Result<()> {
 
         let directory = TempDir::new()?;
         let alone: Arc<dyn Store> = Arc::new(SqliteStore::open(&directory.path().join("alone.db"))?);
-        show(&mut keeper(&alone, &film), &film.0, &prices).await;
+        show(&mut keeper(&alone, &film.0[0]), &film.0, &prices).await;
         same(&*stores[0], &*alone).await;
         Ok(())
     })
@@ -53,7 +53,7 @@ async fn while_the_store_is_away_rounds_go_on_and_nothing_is_lost() -> anyhow::R
     bed.guard(WHOLE, async {
         let mut server = Postgres::start(&bed).await?;
         let store = open(&server.url().parse()?).await?;
-        let film = film(4, 13, 120);
+        let film = film(2, 13, 120);
         let settings = LedgerSettings {
             patience: Duration::from_millis(300),
             ..LedgerSettings::default()
@@ -80,7 +80,7 @@ async fn while_the_store_is_away_rounds_go_on_and_nothing_is_lost() -> anyhow::R
 
         let directory = TempDir::new()?;
         let alone: Arc<dyn Store> = Arc::new(SqliteStore::open(&directory.path().join("alone.db"))?);
-        let mut undisturbed = super::film::keeper(&alone, &film);
+        let mut undisturbed = super::film::keeper(&alone, &film.0[0]);
         show(&mut undisturbed, &film.0, &prices).await;
         assert_eq!(keeper.status().settled_until, undisturbed.status().settled_until);
         same(&*store, &*alone).await;
