@@ -12,8 +12,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use gpu_cost::{Books, Grain, Look, Moment, PriceBook, Settings, Watcher, WatchSettings};
-use gpu_model::{ClusterNode, ClusterPicture, FleetView, GpuPod, HostRequest, MachineId, PodSettings, Readiness};
+use gpu_cost::{Books, Grain, Look, Moment, PriceBook, Settings, WatchSettings, Watcher};
+use gpu_model::{
+    ClusterNode, ClusterPicture, FleetView, GpuPod, HostRequest, MachineId, PodSettings, Readiness,
+};
 use gpu_sim::{FleetSpec, World};
 
 const NODES: u32 = 1_000;
@@ -29,7 +31,11 @@ fn main() {
     let prices = PriceBook::with_bundled().expect("the bundled table is sound");
     let first = world.observe();
     let pods = picture(&first, spec.start).gpu_pods.len();
-    println!("{} nodes, {} GPUs, {pods} pods with GPUs", first.nodes.len(), first.gpu_count());
+    println!(
+        "{} nodes, {} GPUs, {pods} pods with GPUs",
+        first.nodes.len(),
+        first.gpu_count()
+    );
     let mut watcher = Watcher::new(WatchSettings::every(30_000));
     let mut books = Books::new(first.cluster.clone());
     let (mut looks, mut settles, mut rows) = (Vec::new(), Vec::new(), 0);
@@ -66,7 +72,11 @@ fn main() {
 
 fn report(what: &str, took: &mut [Duration]) {
     took.sort_unstable();
-    println!("{what}: median {:?}, slowest {:?}", took[took.len() / 2], took[took.len() - 1]);
+    println!(
+        "{what}: median {:?}, slowest {:?}",
+        took[took.len() / 2],
+        took[took.len() - 1]
+    );
 }
 
 fn picture(view: &FleetView, start: jiff::Timestamp) -> ClusterPicture {
@@ -83,7 +93,11 @@ fn picture(view: &FleetView, start: jiff::Timestamp) -> ClusterPicture {
             taints: Vec::new(),
             host: HostRequest::default(),
             gpus: BTreeMap::new(),
-            gpu_capacity: node.gpus[0].parts.iter().map(|part| (part.resource.clone(), 8)).collect(),
+            gpu_capacity: node.gpus[0]
+                .parts
+                .iter()
+                .map(|part| (part.resource.clone(), 8))
+                .collect(),
         };
         picture.nodes.insert(name.clone(), Arc::new(known));
         for owner in node.gpus.iter().flat_map(|gpu| gpu.owners()) {

@@ -10,7 +10,12 @@ pub struct CostOptions {
     pub ask: AskOptions,
 
     /// Only what pods of this namespace carried
-    #[arg(long, short = 'n', value_name = "NAMESPACE", conflicts_with = "all_namespaces")]
+    #[arg(
+        long,
+        short = 'n',
+        value_name = "NAMESPACE",
+        conflicts_with = "all_namespaces"
+    )]
     pub namespace: Option<String>,
 
     /// Every namespace, which is the default
@@ -34,7 +39,12 @@ pub struct CostOptions {
     pub to: Option<String>,
 
     /// By what to sum up, several apart by commas: namespace, team, project, cost-center, workload, workflow, pod, node, node-pool, gpu-model, capacity-type, label:KEY
-    #[arg(long, value_name = "DIMENSIONS", default_value = "namespace", value_delimiter = ',')]
+    #[arg(
+        long,
+        value_name = "DIMENSIONS",
+        default_value = "namespace",
+        value_delimiter = ','
+    )]
     pub by: Vec<String>,
 
     /// A line for each step of time: 5m, 1h or 1d

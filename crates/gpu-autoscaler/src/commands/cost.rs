@@ -19,7 +19,11 @@ pub(crate) async fn cost(options: CostOptions) -> anyhow::Result<Ending> {
         ("namespace", &options.namespace),
         ("team", &options.team),
     ];
-    query.extend(window.into_iter().filter_map(|(name, value)| Some((name, value.clone()?))));
+    query.extend(
+        window
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value.clone()?))),
+    );
     let cost: CostDocument = api.get("/api/v1/cost", &query).await?;
     print(
         options.ask.output,
@@ -35,7 +39,9 @@ fn text(cost: &CostDocument, width: Width) -> String {
     let mut text = format!("{} to {}, cluster {}\n", cost.from, cost.to, cost.cluster);
     match cost.settled_until {
         None => text += "No ledger was begun: nothing is known of this time.\n",
-        Some(until) if until < cost.to => text += &format!("Settled up to {until}; what came after is not in the sums yet.\n"),
+        Some(until) if until < cost.to => {
+            text += &format!("Settled up to {until}; what came after is not in the sums yet.\n")
+        }
         Some(_) => {}
     }
     if total.unpriced_gpu_hours > 0.0 {
@@ -54,15 +60,31 @@ fn text(cost: &CostDocument, width: Width) -> String {
     }
     text += &table(cost, width, Form::Words).text();
     if cost.lines.len() < cost.found {
-        text += &format!("{} of {} lines; --limit shows more.\n", cost.lines.len(), cost.found);
+        text += &format!(
+            "{} of {} lines; --limit shows more.\n",
+            cost.lines.len(),
+            cost.found
+        );
     }
     text
 }
 
 const NARROW: [&str; 6] = ["USD", "ALLOCATED", "USED", "GAP", "IDLE", "GPU-HOURS"];
 const WIDE: [&str; 14] = [
-    "USD", "ALLOCATED", "USED", "GAP", "UNMEASURED", "IDLE", "SYSTEM", "BOOT", "DRAIN", "UNKNOWN", "UNUSED COMMITMENT",
-    "ESTIMATED", "GPU-HOURS", "UNPRICED GPU-HOURS",
+    "USD",
+    "ALLOCATED",
+    "USED",
+    "GAP",
+    "UNMEASURED",
+    "IDLE",
+    "SYSTEM",
+    "BOOT",
+    "DRAIN",
+    "UNKNOWN",
+    "UNUSED COMMITMENT",
+    "ESTIMATED",
+    "GPU-HOURS",
+    "UNPRICED GPU-HOURS",
 ];
 
 /// For whom the cells are.
@@ -141,8 +163,18 @@ fn cells(line: &CostLine, has_steps: bool, width: Width, form: Form) -> Vec<Stri
         }
         Width::Wide => {
             let figures = [
-                cost_usd, allocated_usd, used_usd, gap_usd, unmeasured_usd, idle_usd, system_usd, boot_usd, drain_usd,
-                unknown_usd, unused_commitment_usd, estimated_usd,
+                cost_usd,
+                allocated_usd,
+                used_usd,
+                gap_usd,
+                unmeasured_usd,
+                idle_usd,
+                system_usd,
+                boot_usd,
+                drain_usd,
+                unknown_usd,
+                unused_commitment_usd,
+                estimated_usd,
             ];
             cells.extend(figures.map(|amount| form.money(*amount)));
             cells.push(hours(gpu_hours));
@@ -186,7 +218,10 @@ mod tests {
             settled_until: Some("2026-11-16T09:55:00Z".parse().expect("a time")),
             by: vec!["namespace".to_owned()],
             total: sums(1234.5, 20.0),
-            lines: vec![line(Some("research"), sums(1234.5, 0.0)), line(None, sums(0.0, 20.0))],
+            lines: vec![
+                line(Some("research"), sums(1234.5, 0.0)),
+                line(None, sums(0.0, 20.0)),
+            ],
             found: 2,
         }
     }
@@ -210,9 +245,19 @@ mod tests {
         let mut lines = csv.lines();
         assert_eq!(
             lines.next(),
-            Some("namespace,usd,allocated,used,gap,unmeasured,idle,system,boot,drain,unknown,unused_commitment,estimated,gpu-hours,unpriced_gpu-hours")
+            Some(
+                "namespace,usd,allocated,used,gap,unmeasured,idle,system,boot,drain,unknown,unused_commitment,estimated,gpu-hours,unpriced_gpu-hours"
+            )
         );
-        assert!(lines.next().is_some_and(|line| line.starts_with("research,1234.500000,1234.500000,617.250000,")));
-        assert!(lines.next().is_some_and(|line| line.starts_with(",20.000000,0.000000,")));
+        assert!(
+            lines
+                .next()
+                .is_some_and(|line| line.starts_with("research,1234.500000,1234.500000,617.250000,"))
+        );
+        assert!(
+            lines
+                .next()
+                .is_some_and(|line| line.starts_with(",20.000000,0.000000,"))
+        );
     }
 }

@@ -158,14 +158,18 @@ impl CostQuestion {
         let step = match self.step.as_deref() {
             None => Step::Whole,
             Some(text) => {
-                let grain = Grain::parse(text).ok_or_else(|| format!("`{text}` is no step: give 5m, 1h or 1d"))?;
+                let grain =
+                    Grain::parse(text).ok_or_else(|| format!("`{text}` is no step: give 5m, 1h or 1d"))?;
                 Step::Every(grain)
             }
         };
         let mut query = CostQuery::by(self.window(step, now)?, self.dimensions()?);
         query.cluster = Some(cluster.clone());
         query.step = step;
-        let filters = [(Dimension::Namespace, &self.namespace), (Dimension::Team, &self.team)];
+        let filters = [
+            (Dimension::Namespace, &self.namespace),
+            (Dimension::Team, &self.team),
+        ];
         for (dimension, value) in filters {
             if let Some(value) = value {
                 query.filters.push(Filter {
@@ -187,7 +191,10 @@ impl CostQuestion {
             };
             dimensions.push(dimension.ok_or_else(|| {
                 let known: Vec<String> = Dimension::FIXED.iter().map(spoken).collect();
-                format!("`{name}` is nothing to ask by: give some of {}, label:KEY", known.join(", "))
+                format!(
+                    "`{name}` is nothing to ask by: give some of {}, label:KEY",
+                    known.join(", ")
+                )
             })?);
         }
         Ok(dimensions)
@@ -241,7 +248,9 @@ pub fn duration(text: &str) -> Result<SignedDuration, String> {
         "w" => 7 * 24,
         _ => return Err(wrong()),
     };
-    let hours = number.checked_mul(hours).filter(|hours| (1..=MOST_MINUTES / 60).contains(hours));
+    let hours = number
+        .checked_mul(hours)
+        .filter(|hours| (1..=MOST_MINUTES / 60).contains(hours));
     Ok(SignedDuration::from_hours(hours.ok_or_else(wrong)?))
 }
 
@@ -324,7 +333,12 @@ mod tests {
         let said = match question.query(&cluster, now) {
             Ok(query) => {
                 let by: Vec<_> = query.group_by.iter().map(|by| by.name().into_owned()).collect();
-                format!("{} to {} by {}", query.window.start, query.window.end, by.join(" "))
+                format!(
+                    "{} to {} by {}",
+                    query.window.start,
+                    query.window.end,
+                    by.join(" ")
+                )
             }
             Err(words) => words,
         };
@@ -346,8 +360,14 @@ mod tests {
             asked("24h", "workload,node", None),
             "2026-11-15T10:17:30Z to 2026-11-16T10:17:30Z by owner node",
         );
-        check(asked("7d", "team", None), "2026-11-09T10:00:00Z to 2026-11-16T10:17:30Z by team");
-        check(asked("90d", "team", None), "2026-08-18T00:00:00Z to 2026-11-16T10:17:30Z by team");
+        check(
+            asked("7d", "team", None),
+            "2026-11-09T10:00:00Z to 2026-11-16T10:17:30Z by team",
+        );
+        check(
+            asked("90d", "team", None),
+            "2026-08-18T00:00:00Z to 2026-11-16T10:17:30Z by team",
+        );
         check(
             asked("24h", "team", Some("1h")),
             "2026-11-15T10:00:00Z to 2026-11-16T11:00:00Z by team",
@@ -357,20 +377,31 @@ mod tests {
     #[test]
     fn wrong_questions_are_told_what_is_right() {
         check(asked("7", "team", None), "`7` is no time: give 90m, 24h or 7d");
-        check(asked("7d", "team", Some("2h")), "`2h` is no step: give 5m, 1h or 1d");
+        check(
+            asked("7d", "team", Some("2h")),
+            "`2h` is no step: give 5m, 1h or 1d",
+        );
         let mut both = asked("7d", "team", None);
         both.from = Some(Moment(0).timestamp());
         check(both, "give `last`, or `from` and `to`, not both");
-        let words = asked("7d", "tea", None).query(
-            &ClusterId::new("test").expect("an id"),
-            Moment(0).timestamp(),
-        );
-        assert!(words.is_err_and(|words| words.contains("`tea` is nothing to ask by: give some of cluster, namespace")));
+        let words =
+            asked("7d", "tea", None).query(&ClusterId::new("test").expect("an id"), Moment(0).timestamp());
+        assert!(words.is_err_and(|words| {
+            words.contains("`tea` is nothing to ask by: give some of cluster, namespace")
+        }));
     }
 
     #[test]
     fn times_are_read_as_people_write_them() {
-        for (text, minutes) in [("90m", Some(90)), ("24h", Some(1440)), ("7d", Some(10_080)), ("1w", Some(10_080)), ("-1d", None), ("d", None), ("", None)] {
+        for (text, minutes) in [
+            ("90m", Some(90)),
+            ("24h", Some(1440)),
+            ("7d", Some(10_080)),
+            ("1w", Some(10_080)),
+            ("-1d", None),
+            ("d", None),
+            ("", None),
+        ] {
             assert_eq!(duration(text).ok().map(|time| time.as_mins()), minutes, "{text}");
         }
     }
