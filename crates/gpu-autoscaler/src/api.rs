@@ -1,5 +1,6 @@
 //! The routes that every server of this program has: metrics, JSON, probes and the page.
 
+mod cost;
 mod documents;
 mod health;
 mod openapi;
@@ -61,6 +62,7 @@ pub(crate) fn router(served: Served) -> Router {
         .route("/api/v1/explain", get(documents::explain))
         .route("/api/v1/decisions", get(documents::decisions))
         .route("/api/v1/prices", get(documents::prices))
+        .route("/api/v1/cost", get(cost::cost))
         .route("/api/v1/openapi.json", get(openapi::document))
         .route("/livez", get(health::livez))
         .route("/healthz", get(health::healthz))

@@ -37,6 +37,11 @@ impl DecisionLog {
         &self.cluster
     }
 
+    /// The store behind it, which the ledger is in too; absent where nothing lasts.
+    pub(crate) fn store(&self) -> Option<&Arc<dyn Store>> {
+        self.store.as_ref()
+    }
+
     /// Takes note in memory.
     pub(crate) fn note(&self, lines: &[DecisionLine]) {
         let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);

@@ -5,6 +5,7 @@
 //! and only once all of it was seen. What the account may not see, or what the cluster does not have, is named in the status and
 //! stops nothing but itself; without pods and nodes there is no picture.
 
+mod endings;
 mod follow;
 mod foreign;
 mod index;
@@ -15,12 +16,14 @@ mod status;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use gpu_cost::EndedPod;
 use gpu_model::{ClusterId, ClusterPicture};
 use gpu_runtime::{Clock as _, Shutdown, SystemClock, Tasks};
 use jiff::Timestamp;
 use kube::Client;
 use tokio::sync::watch;
 
+use endings::Endings;
 use index::Index;
 pub use index::Load;
 pub use kind::Kind;
@@ -52,6 +55,7 @@ struct Shared {
 struct State {
     index: Index,
     board: Board,
+    endings: Endings,
 }
 
 /// Starts watching. The tasks end with `shutdown`.
@@ -60,6 +64,7 @@ pub fn start(tasks: &mut Tasks, client: Client, cluster: ClusterId, shutdown: Sh
         state: Mutex::new(State {
             index: Index::new(cluster, SystemClock.now()),
             board: Board::default(),
+            endings: Endings::default(),
         }),
         version: watch::Sender::new(0),
     });
@@ -87,6 +92,11 @@ impl ClusterWatch {
         }
         let at = state.board.as_of(now);
         Ok(state.index.picture(now, at))
+    }
+
+    /// The pods with GPUs whose end was told since this was last asked, in that order. The end is the moment at which we were told.
+    pub fn take_ended(&self) -> Vec<EndedPod> {
+        self.shared.lock().endings.take()
     }
 
     /// Our own objects: policies, budgets and the rest.

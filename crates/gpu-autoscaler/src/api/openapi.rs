@@ -50,6 +50,23 @@ const PATHS: &[Path] = &[
         ],
     },
     Path {
+        path: "/api/v1/cost",
+        summary: "What GPU time cost over a window, who carried it, and how much of it was used",
+        parameters: &[
+            ("last", "the time up to now: 90m, 24h, 7d; a week by default"),
+            ("from", "the start of the window, in place of `last`"),
+            ("to", "its end; now by default"),
+            (
+                "by",
+                "up to six dimensions, apart by commas: namespace, team, workload, node, gpu-model, label:KEY and more",
+            ),
+            ("namespace", "only what pods of this namespace carried"),
+            ("team", "only what this team carried"),
+            ("step", "a line for each 5m, 1h or 1d"),
+            ("limit", "at most so many lines; 500 by default, at most 20000"),
+        ],
+    },
+    Path {
         path: "/api/v1/prices",
         summary: "What a GPU-hour costs on every node, and where the price comes from",
         parameters: &[],

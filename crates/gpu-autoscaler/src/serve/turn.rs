@@ -1,10 +1,13 @@
 //! A turn of the control plane: one round of seeing, then what this replica may do about it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use gpu_model::GpuUuid;
 use gpu_price_feeds::Wanted;
 use gpu_runtime::{Chain, Shutdown, Tasks};
+use gpu_waste::{Cause, Report, Subject};
 use jiff::Timestamp;
 use tokio::sync::Mutex;
 use tokio::time::{MissedTickBehavior, interval};
@@ -14,10 +17,11 @@ use super::leading::Lead;
 use super::observe::Observer;
 use super::telling::Telling;
 use crate::api::Served;
-use crate::cli::serve::ServeOptions;
+use crate::cli::serve::{Role as ServeRole, ServeOptions};
 use crate::control::Role;
 use crate::decisions::{Standing, changes};
 use crate::lead::PauseState;
+use crate::ledger::{LedgerKeeper, LedgerLook, LedgerSettings};
 use crate::own_metrics::OwnMetrics;
 use crate::pages::Round;
 use crate::rates;
@@ -35,6 +39,8 @@ pub(super) struct Turner {
     standing: Standing,
     has_history: bool,
     telling: Telling,
+    /// Absent where this program has another role.
+    ledger: Option<LedgerKeeper>,
 }
 
 impl Turner {
@@ -47,6 +53,7 @@ impl Turner {
         telling: Telling,
     ) -> Self {
         observer.keeps_harvest = telling.wants_harvest();
+        let keeper = ledger(options, &served, &observer);
         Self {
             telling,
             interval: options.analysis.analysis_interval,
@@ -57,6 +64,7 @@ impl Turner {
             lead,
             standing: Standing::new(),
             has_history: false,
+            ledger: keeper,
         }
     }
 
@@ -141,7 +149,32 @@ impl Turner {
             }
             self.served.control.set_dependency("store", outcome);
         }
+        let look = self.ledger.is_some().then(|| self.ledger_look(&round));
         self.served.pages.publish(round);
+        if let Some(look) = look {
+            self.keep_ledger(look, now).await;
+        }
+    }
+
+    fn ledger_look(&self, round: &Round) -> LedgerLook {
+        let view = Arc::new(round.view.clone());
+        let mut look = LedgerLook::new(view, round.picture.clone());
+        look.unhealthy = Arc::new(unhealthy(&round.report));
+        if let Some(watch) = &self.observer.watch {
+            look.ended = watch.take_ended();
+        }
+        look
+    }
+
+    /// The ledger is no part of the cluster: a pause of writes does not stop the bill.
+    async fn keep_ledger(&mut self, look: LedgerLook, now: Timestamp) {
+        let may_write = self.may_write();
+        let prices = self.observer.desk.book();
+        let Some(keeper) = &mut self.ledger else { return };
+        let status = keeper.round(look, &prices, now, may_write).await;
+        self.served.control.set_dependency("ledger", status.check());
+        let set_aside = status.set_aside;
+        self.own.set_aside("ledger", set_aside);
     }
 
     /// Without an election this replica is alone, and its own store is its own.
@@ -213,6 +246,35 @@ impl Turner {
         }
         self.own.set_price_ages(ages);
     }
+}
+
+fn ledger(options: &ServeOptions, served: &Served, observer: &Observer) -> Option<LedgerKeeper> {
+    if !options.roles.contains(&ServeRole::Cost) {
+        return None;
+    }
+    let interval = options.analysis.analysis_interval.as_millis();
+    let mut settings = LedgerSettings::every(i64::try_from(interval).unwrap_or(i64::MAX));
+    settings.settle.split = observer.desk.split();
+    let store = served.decisions.store()?.clone();
+    Some(LedgerKeeper::new(
+        served.decisions.cluster().clone(),
+        store,
+        settings,
+    ))
+}
+
+/// GPUs whose fault is their own: nobody should be given them.
+fn unhealthy(report: &Report) -> BTreeSet<GpuUuid> {
+    let findings = report
+        .findings
+        .iter()
+        .filter(|finding| finding.cause == Cause::Unhealthy);
+    findings
+        .filter_map(|finding| match &finding.subject {
+            Subject::Gpu { uuid, .. } => Some(uuid.clone()),
+            Subject::Pod { .. } | Subject::Node { .. } => None,
+        })
+        .collect()
 }
 
 /// What is wrong with a watch. A kind that the cluster does not have, or that we may do without, is no fault.

@@ -394,6 +394,9 @@ fn put(state: &mut State, kind: Kind, object: Read) {
     match object.item {
         Ok(item) => {
             state.board.take_back(kind, &object.key);
+            if item == Item::Pod(convert::PodState::Ended) {
+                note_end(state, &object.key);
+            }
             state.index.put(kind, object.key, item, now);
         }
         Err(unread) => {
@@ -406,7 +409,17 @@ fn put(state: &mut State, kind: Kind, object: Read) {
 
 fn take(state: &mut State, kind: Kind, object: Read) {
     state.board.take_back(kind, &object.key);
+    if kind == Kind::Pods {
+        note_end(state, &object.key);
+    }
     state.index.remove(kind, &object.key);
+}
+
+/// Keeps the end of a pod with GPUs for whoever counts its time.
+fn note_end(state: &mut State, key: &ObjectKey) {
+    if let Some(pod) = state.index.gpu_pod(key) {
+        state.endings.note(pod, SystemClock.now());
+    }
 }
 
 /// The list is complete: what is not in it is gone, and is set aside no longer.

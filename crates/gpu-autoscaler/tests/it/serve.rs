@@ -351,3 +351,33 @@ async fn a_pod_that_was_deleted_leaves_no_finding_behind() -> anyhow::Result<()>
         })
         .await
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_ledger_is_begun_and_answers_from_the_first_round_on() -> anyhow::Result<()> {
+    let boards = [Board {
+        pod: "idle",
+        busy_percent: 0,
+    }];
+    let machine = Machine::start("host-b", "none", &boards)?;
+    let mut settings = shortened(&[machine.address]);
+    settings.push("--standalone".to_owned());
+    let plane = Plane::alone(&settings).await?;
+    let cost = eventually("a ledger is begun", SOON, || async {
+        let cost = plane.json("/api/v1/cost?last=1h&by=node,gpu-model").await?;
+        Ok(cost["settled_until"].is_string().then_some(cost))
+    })
+    .await?;
+    // No window is closed in the first minutes, and nothing is made up for them.
+    assert_eq!(cost["lines"], json!([]));
+    assert_eq!(cost["by"], json!(["node", "gpu-model"]));
+    assert_eq!(cost["total"]["cost_usd"], 0.0);
+    let (status, body) = plane.get("/api/v1/cost?last=soon").await?;
+    assert_eq!(status, 400, "{body}");
+    let words = plane.run(&["cost", "--last", "24h"]).await?;
+    assert!(words.contains("Settled up to"), "{words}");
+    let table = plane.run(&["cost", "--last", "24h", "-o", "yaml"]).await?;
+    assert!(table.contains("settled_until:"), "{table}");
+    let ready = plane.get("/readyz").await?.1;
+    assert!(ready.contains("ledger"), "{ready}");
+    Ok(())
+}

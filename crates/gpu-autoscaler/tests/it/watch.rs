@@ -1,5 +1,6 @@
 //! The picture of a real cluster: a real API server, scheduler and controllers, with nodes that are ours.
 
+mod ended;
 mod objects;
 mod outage;
 mod poison;

@@ -203,6 +203,15 @@ impl Index {
         }))
     }
 
+    /// A pod that asks for GPUs, as it was last seen.
+    pub(in crate::watch) fn gpu_pod(&self, key: &ObjectKey) -> Option<Arc<GpuPod>> {
+        let key = self.pod_key(key)?;
+        match self.pods.all.get(&key)? {
+            Held::Gpu(entry) if !entry.counts_as_other => Some(entry.pod.clone()),
+            Held::Gpu(_) | Held::Other { .. } | Held::Unreadable => None,
+        }
+    }
+
     pub(super) fn remove_pod(&mut self, key: &ObjectKey) {
         if let Some(key) = self.pod_key(key) {
             self.withdraw(&key);
