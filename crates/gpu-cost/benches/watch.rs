@@ -37,7 +37,7 @@ fn main() {
         first.gpu_count()
     );
     let mut watcher = Watcher::new(WatchSettings::every(30_000));
-    let mut books = Books::new(first.cluster.clone());
+    let mut books = Books::new(first.cluster);
     let (mut looks, mut settles, mut rows) = (Vec::new(), Vec::new(), 0);
     let mut held: i64 = 0;
     for number in 0..LOOKS {
