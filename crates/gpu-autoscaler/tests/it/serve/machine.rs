@@ -42,7 +42,7 @@ impl Machine {
         // Each machine has boards of its own: two of the same uuid would be one GPU that two exporters tell of.
         let mut scenario = Scenario::of(Model::T4, boards.len()).without_latency();
         for (index, gpu) in scenario.gpus.iter_mut().enumerate() {
-            gpu.uuid = format!("GPU-{node}-{index}");
+            gpu.uuid = uuid(node, index);
             set_busy(gpu, boards[index].busy_percent);
         }
         let driver = Installed::into(&root.path().join("driver"), &scenario)?;
@@ -90,12 +90,6 @@ impl Machine {
         Ok(self.driver.change(&self.scenario)?)
     }
 
-    /// Changes anything about the driver.
-    pub(crate) fn change(&mut self, change: impl FnOnce(&mut Scenario)) -> anyhow::Result<()> {
-        change(&mut self.scenario);
-        Ok(self.driver.change(&self.scenario)?)
-    }
-
     /// The exporter dies.
     pub(crate) fn kill(&mut self) {
         let _ = self.exporter.kill();
@@ -110,6 +104,14 @@ impl Drop for Machine {
             runtime.shutdown_background();
         }
     }
+}
+
+/// One that no other machine of a test has.
+fn uuid(node: &str, index: usize) -> String {
+    let sum = node.bytes().fold(0u32, |sum, byte| {
+        sum.wrapping_mul(31).wrapping_add(u32::from(byte))
+    });
+    format!("GPU-{sum:08x}-1c2d-4e5f-8a9b-{index:012x}")
 }
 
 fn set_busy(gpu: &mut gpu_nvml_double::scenario::Gpu, percent: u32) {
