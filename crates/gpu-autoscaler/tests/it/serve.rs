@@ -142,11 +142,8 @@ async fn an_idle_pod_is_found_and_told_and_a_busy_one_never_is() -> anyhow::Resu
                 Ok(events(&scene.namespace, "idle", "GPUWasteResolved").await?.pop())
             })
             .await?;
-            assert!(
-                events(&scene.namespace, "busy", "GPUWasteDetected")
-                    .await?
-                    .is_empty()
-            );
+            let wrongly = events(&scene.namespace, "busy", "GPUWasteDetected").await?;
+            assert!(wrongly.is_empty(), "{wrongly:#?}");
             assert!(finding(&plane.waste().await?, "busy").is_none());
             Ok(())
         })

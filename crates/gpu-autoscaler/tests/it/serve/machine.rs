@@ -40,7 +40,7 @@ impl Machine {
             std::fs::create_dir_all(root.path().join(directory))?;
         }
         // Each machine has boards of its own: two of the same uuid would be one GPU that two exporters tell of.
-        let mut scenario = Scenario::of(Model::T4, boards.len()).without_latency();
+        let mut scenario = Scenario::of(Model::T4, boards.len()).without_latency().running();
         for (index, gpu) in scenario.gpus.iter_mut().enumerate() {
             gpu.uuid = uuid(node, index);
             set_busy(gpu, boards[index].busy_percent);
