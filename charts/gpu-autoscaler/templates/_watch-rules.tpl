@@ -8,6 +8,10 @@
 - apiGroups: [""]
   resources: [namespaces, resourcequotas, services]
   verbs: [get, list, watch]
+# The addresses of exporters.
+- apiGroups: [discovery.k8s.io]
+  resources: [endpointslices]
+  verbs: [get, list, watch]
 # Owners of pods.
 - apiGroups: [apps]
   resources: [deployments, replicasets, statefulsets, daemonsets]

@@ -91,7 +91,7 @@ impl DecisionLog {
     ) -> Result<Vec<DecisionLine>, StoreError> {
         let limit = limit.min(MOST_AT_ONCE);
         let Some(store) = &self.store else {
-            return Ok(self.from_memory(subject, limit));
+            return Ok(self.remembered(subject, limit));
         };
         let mut query = RecordQuery::of(RecordKind::Decision);
         query.cluster = Some(self.cluster.clone());
@@ -112,7 +112,7 @@ impl DecisionLog {
         Ok(lines)
     }
 
-    fn from_memory(&self, subject: Option<&str>, limit: usize) -> Vec<DecisionLine> {
+    fn remembered(&self, subject: Option<&str>, limit: usize) -> Vec<DecisionLine> {
         let recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
         let wanted = |line: &&DecisionLine| subject.is_none_or(|subject| line.subject == subject);
         recent.iter().rev().filter(wanted).take(limit).cloned().collect()

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use gpu_exposition::{Format, LabelBlock, PageWriter, WriteError};
+use gpu_exposition::{FamilyMeta, Format, LabelBlock, PageWriter, WriteError};
 use gpu_model::NanoUsd;
 use gpu_waste::{Finding, Subject};
 use jiff::Timestamp;
@@ -43,6 +43,9 @@ struct LoopCounts {
     last_seconds: f64,
     last_at: Option<Timestamp>,
 }
+
+/// One figure of a loop, once there is one.
+type ReadLoop = fn(&LoopCounts) -> Option<f64>;
 
 impl OwnMetrics {
     /// Notes a turn of a loop.
@@ -119,7 +122,7 @@ impl OwnMetrics {
         writer
             .family(&catalog::BUILD_INFO)?
             .sample(&[("version", env!("CARGO_PKG_VERSION"))], 1)?;
-        let families: [(_, fn(&LoopCounts) -> Option<f64>); 5] = [
+        let families: [(&FamilyMeta<'_>, ReadLoop); 5] = [
             (&catalog::RECONCILE_ERRORS, |counts| Some(counts.errors as f64)),
             (&catalog::CONTROLLER_RECONCILE_ERRORS, |counts| {
                 Some(counts.errors as f64)

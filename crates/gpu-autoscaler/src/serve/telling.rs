@@ -85,8 +85,8 @@ impl Telling {
                     ground.store.clone(),
                     clock.clone(),
                     ground.cluster.clone(),
-                    settings.clone(),
-                    health.clone(),
+                    settings,
+                    health,
                     tracking,
                     notices,
                 )))

@@ -2,6 +2,7 @@
 
 pub(crate) mod machine;
 mod plane;
+mod rights;
 
 use std::time::Duration;
 

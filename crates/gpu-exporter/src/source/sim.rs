@@ -94,10 +94,14 @@ fn listed(gpu: &GpuView) -> Listed {
         minor: None,
         uuid: device.uuid.to_string(),
         model: device.model.clone(),
-        pci_bus_id: device.pci_address.to_string(),
+        pci_bus_id: device
+            .pci_address
+            .as_ref()
+            .map(ToString::to_string)
+            .unwrap_or_default(),
         serial: None,
         vbios: None,
-        driver_version: device.driver.clone(),
+        driver_version: device.driver.clone().unwrap_or_default(),
         architecture: None,
         board: Board::default(),
     };

@@ -57,6 +57,11 @@ impl Plane {
         Self::spawn(Some(fleet.kubeconfig().display().to_string()), &all).await
     }
 
+    /// Starts a replica under an account of its own.
+    pub(super) async fn with_kubeconfig(kubeconfig: String, settings: &[String]) -> anyhow::Result<Self> {
+        Self::spawn(Some(kubeconfig), settings).await
+    }
+
     /// Starts one that knows of no cluster.
     pub(super) async fn alone(settings: &[String]) -> anyhow::Result<Self> {
         Self::spawn(None, settings).await

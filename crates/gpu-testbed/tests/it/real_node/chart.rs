@@ -35,7 +35,7 @@ pub(super) async fn helm(words: &[&str], settings: &[&str]) -> anyhow::Result<St
 #[tokio::test]
 async fn helm_finds_nothing_to_complain_about() -> anyhow::Result<()> {
     require!(Program::Helm);
-    for settings in [&[][..], &["demo.enabled=true"]] {
+    for settings in [&[][..], &["demo.enabled=true"], &["controlPlane.enabled=true"]] {
         let said = helm(&["lint", "--strict"], settings).await?;
         ensure!(said.contains("1 chart(s) linted, 0 chart(s) failed"), "{said}");
     }
@@ -59,6 +59,20 @@ async fn the_objects_of_the_demo_are_these() -> anyhow::Result<()> {
     )
     .await?;
     insta::assert_snapshot!("chart_demo", rendered);
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_objects_of_the_control_plane_are_these() -> anyhow::Result<()> {
+    require!(Program::Helm);
+    let settings = [
+        "controlPlane.enabled=true",
+        "controlPlane.telling.annotations=true",
+        "exporter.enabled=false",
+        "networkPolicy.enabled=true",
+    ];
+    let rendered = helm(&["template", "gpus"], &settings).await?;
+    insta::assert_snapshot!("chart_control_plane", rendered);
     Ok(())
 }
 
