@@ -39,9 +39,12 @@ pub(crate) struct Pages {
 }
 
 impl Pages {
-    /// Replaces the snapshot; readers of the old one finish with the old one.
-    pub(crate) fn publish(&self, round: Round) {
-        self.current.store(Some(Arc::new(Snapshot::new(round))));
+    /// Replaces the snapshot; readers of the old one finish with the old one. Gives the round back, which is shared now.
+    pub(crate) fn publish(&self, round: Round) -> Arc<Round> {
+        let snapshot = Snapshot::new(round);
+        let round = snapshot.round.clone();
+        self.current.store(Some(Arc::new(snapshot)));
+        round
     }
 
     /// The newest snapshot, once there is one.

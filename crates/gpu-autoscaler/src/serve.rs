@@ -3,6 +3,7 @@
 mod ground;
 mod leading;
 mod observe;
+mod past;
 mod source;
 mod telling;
 mod turn;
@@ -13,7 +14,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use gpu_runtime::http::{Limits, Listener, serve as serve_http};
 use gpu_runtime::{Clock, Shutdown, SystemClock, Tasks, Terminal, stop_on_signals};
-use gpu_waste::{Settings, WindowSettings, Windows};
+use gpu_waste::{Deviations, Patterns, Settings, WindowSettings, Windows};
 use tracing::info;
 
 use crate::api::{self, Health, Metrics, Served};
@@ -26,6 +27,7 @@ use crate::watch;
 use ground::Ground;
 use leading::Fatal;
 use observe::Observer;
+use past::Past;
 use telling::Telling;
 use turn::Turner;
 
@@ -121,11 +123,21 @@ async fn start_work(
         desk,
         control: served.control.clone(),
         data_at: None,
+        patterns: options.analysis.deviations.then(Patterns::default),
         harvest: None,
         keeps_harvest: false,
     };
     let telling = Telling::new(options, ground, lead.as_ref(), &served.clock, tasks, shutdown)?;
-    let turner = Turner::new(options, observer, served.clone(), own.clone(), lead, telling);
+    let past = Past::new(ground.store.clone(), ground.cluster.clone());
+    let turner = Turner::new(
+        options,
+        observer,
+        served.clone(),
+        own.clone(),
+        lead,
+        telling,
+        past,
+    );
     turner.start(tasks, shutdown.clone());
     Ok(())
 }
@@ -137,6 +149,10 @@ fn settings(options: &ServeOptions) -> Settings {
         after: analysis.waste_after,
         least_score: analysis.waste_score,
         warm_up: analysis.warm_up,
+        deviations: match analysis.deviations {
+            true => Deviations::Reported,
+            false => Deviations::Ignored,
+        },
         ..Settings::default()
     }
 }

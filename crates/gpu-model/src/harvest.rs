@@ -87,7 +87,7 @@ pub struct TargetReport {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetFailure {
-    /// `refused`, `timeout`, `tls`, `status`, `too_large`, `malformed`, `other`.
+    /// `refused`, `timeout`, `tls`, `status`, `too_large`, `malformed`, `simulated`, `other`.
     pub class: &'static str,
     pub message: String,
 }

@@ -87,6 +87,10 @@ pub(crate) struct AnalysisOptions {
     #[arg(long, value_name = "TIME", default_value = "30m", value_parser = time, env = "GPU_AUTOSCALER_WARM_UP")]
     pub(crate) warm_up: Duration,
 
+    /// Also report workloads that leave their own pattern of the week, which is learned while this process runs
+    #[arg(long, env = "GPU_AUTOSCALER_DEVIATIONS")]
+    pub(crate) deviations: bool,
+
     /// The score from which findings are listed and told by events and notices, 0 to 100
     #[arg(long, value_name = "SCORE", default_value_t = 50, value_parser = clap::value_parser!(u8).range(0..=100),
           env = "GPU_AUTOSCALER_WASTE_SCORE")]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use gpu_model::{ClusterId, ClusterPicture, FleetView, Harvest, NodeName, TargetReport};
 use gpu_price_feeds::PriceDesk;
-use gpu_waste::{GpuRate, Report, Settings, Surroundings, Windows, detect};
+use gpu_waste::{GpuRate, Patterns, Report, Settings, Surroundings, Windows, detect};
 use jiff::Timestamp;
 use tokio::task::spawn_blocking;
 
@@ -29,6 +29,8 @@ pub(crate) struct Observer {
     pub(crate) desk: PriceDesk,
     pub(crate) control: Arc<Control>,
     pub(crate) data_at: Option<Timestamp>,
+    /// What workloads usually do, where leaving it is to be reported.
+    pub(crate) patterns: Option<Patterns>,
     /// The newest round as it came in, where somebody wants it after the join.
     pub(crate) harvest: Option<Harvest>,
     pub(crate) keeps_harvest: bool,
@@ -115,24 +117,32 @@ impl Observer {
             .context("a round before this one did not finish");
         let (book, split, settings) = (self.desk.book(), self.desk.split(), self.settings);
         let has_cluster = self.watch.is_some();
+        let mut patterns = self.patterns.take();
         let work = spawn_blocking(move || {
             let view = join(&picture, harvest);
             let known = has_cluster.then_some(picture.as_ref());
             let rates = rates::rates(&view, known, &book, &split, now);
-            let surroundings = Surroundings {
-                picture: known,
-                rates: &rates,
-                patterns: None,
-            };
             let report = windows.as_mut().ok().map(|windows| {
                 windows.observe(&view);
-                detect(windows, &surroundings, &settings, now)
+                let surroundings = Surroundings {
+                    picture: known,
+                    rates: &rates,
+                    patterns: patterns.as_ref(),
+                };
+                let report = detect(windows, &surroundings, &settings, now);
+                // After the judgement: a look must not be measured by a pattern that it is part of.
+                if let Some(patterns) = &mut patterns {
+                    patterns.learn(windows, now);
+                }
+                report
             });
-            (windows, view, rates, report)
+            (windows, patterns, view, rates, report)
         });
-        let (windows, view, rates, report) = work.await.map_err(|error| NoRound::Unfinished(error.into()))?;
+        let (windows, patterns, view, rates, report) =
+            work.await.map_err(|error| NoRound::Unfinished(error.into()))?;
         let windows = windows.map_err(NoRound::Unfinished)?;
         self.windows = Some(windows);
+        self.patterns = patterns;
         let report = report
             .context("a round without windows")
             .map_err(NoRound::Unfinished)?;

@@ -15,6 +15,7 @@ use tracing::{debug, warn};
 
 use super::leading::Lead;
 use super::observe::Observer;
+use super::past::Past;
 use super::telling::Telling;
 use crate::api::Served;
 use crate::cli::serve::{Role as ServeRole, ServeOptions};
@@ -39,6 +40,7 @@ pub(super) struct Turner {
     standing: Standing,
     has_history: bool,
     telling: Telling,
+    past: Past,
     /// Absent where this program has another role.
     ledger: Option<LedgerKeeper>,
 }
@@ -51,11 +53,13 @@ impl Turner {
         own: Arc<OwnMetrics>,
         lead: Option<Lead>,
         telling: Telling,
+        past: Past,
     ) -> Self {
         observer.keeps_harvest = telling.wants_harvest();
         let keeper = ledger(options, &served, &observer);
         Self {
             telling,
+            past,
             interval: options.analysis.analysis_interval,
             window: options.analysis.analysis_window,
             observer,
@@ -105,7 +109,7 @@ impl Turner {
         let clock = self.served.clock.clone();
         let (begun, now) = (clock.monotonic(), clock.now());
         if !self.has_history && self.observer.is_ready(now) {
-            self.observer.remember(now, self.window, self.interval).await;
+            self.recall(now).await;
             self.has_history = true;
         }
         let outcome = self.observer.round(now).await;
@@ -129,10 +133,11 @@ impl Turner {
         debug!(seconds = took.as_secs_f64(), "turned");
     }
 
-    /// What follows from a round: pages for readers, records and words for owners.
+    /// What follows from a round: pages for readers first, then records and words for owners, which may wait for others.
     async fn act(&mut self, round: Round, now: Timestamp) {
         self.own.collected(&round.targets);
         self.note_prices(&round);
+        let round = self.served.pages.publish(round);
         let (mut lines, standing) = changes(&self.standing, &round.report);
         self.standing = standing;
         if let Some(picture) = &round.picture {
@@ -148,12 +153,39 @@ impl Turner {
                 warn!(error = %words, "failed to keep decisions");
             }
             self.served.control.set_dependency("store", outcome);
+            self.keep_past(now).await;
         }
-        let look = self.ledger.is_some().then(|| self.ledger_look(&round));
-        self.served.pages.publish(round);
-        if let Some(look) = look {
+        if self.ledger.is_some() {
+            let look = self.ledger_look(&round);
             self.keep_ledger(look, now).await;
         }
+    }
+
+    /// Keeps the small facts of the windows for the next start, now and then.
+    async fn keep_past(&mut self, now: Timestamp) {
+        let Some(windows) = self.observer.windows.as_ref().filter(|_| self.past.is_due(now)) else {
+            return;
+        };
+        let term = self.lead.as_ref().and_then(|lead| lead.leadership.term());
+        let term = term.map_or(0, |term| term.number());
+        if let Err(error) = self.past.write(windows.memory(), term, now).await {
+            warn!(error = %Chain(&error), "failed to keep what the windows know");
+        }
+    }
+
+    /// Takes up what was kept before this start, and what the source itself remembers.
+    async fn recall(&mut self, now: Timestamp) {
+        match self.past.read().await {
+            Ok(memory) => {
+                if let Some(windows) = &mut self.observer.windows {
+                    windows.restore(memory);
+                }
+            }
+            Err(error) => {
+                warn!(error = %Chain(&error), "failed to read what the windows knew; they begin anew")
+            }
+        }
+        self.observer.remember(now, self.window, self.interval).await;
     }
 
     fn ledger_look(&self, round: &Round) -> LedgerLook {

@@ -304,6 +304,39 @@ async fn a_pause_holds_events_and_a_resume_lets_them_go() -> anyhow::Result<()> 
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn after_a_crash_it_still_knows_who_has_worked() -> anyhow::Result<()> {
+    let mut machine = Machine::start(
+        "host-b",
+        "none",
+        &[Board {
+            pod: "worker",
+            busy_percent: 90,
+        }],
+    )?;
+    let store = tempfile::tempdir()?;
+    let mut settings = shortened(&[machine.address]);
+    settings.push("--standalone".to_owned());
+    settings.push(format!(
+        "--store=sqlite:{}",
+        store.path().join("ledger.db").display()
+    ));
+    let first = Plane::alone(&settings).await?;
+    eventually("the worker is seen at work", SOON, || async {
+        let used = first.waste().await?["totals"]
+            .as_array()
+            .is_some_and(|totals| totals.iter().any(|total| total["what"] == "used"));
+        Ok(used.then_some(()))
+    })
+    .await?;
+    machine.make_busy(0, 0)?;
+    first.kill();
+    let second = Plane::alone(&settings).await?;
+    // Without its past it would be taken for a pod that never used its GPU.
+    assert_eq!(found(&second, "worker").await?["cause"], "held-idle");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn without_kubernetes_it_judges_the_exporters_that_are_named() -> anyhow::Result<()> {
     let machine = Machine::start(
         "host-a",

@@ -30,6 +30,8 @@ pub(crate) struct Picked<'a> {
     /// What Prometheus renamed because the target has labels of the same name; it wins.
     pub(super) exported: Holder<'a>,
     pub(super) is_virtual: bool,
+    /// The page says of itself that its values are simulated.
+    pub(super) is_simulated: bool,
     /// What tells the lines of one family apart: sensor, clock, reason, direction, code, kind of error.
     pub(super) detail: Label<'a>,
     pub(super) detail_index: Label<'a>,
@@ -77,6 +79,10 @@ impl<'a> Picked<'a> {
             "exported_container" => &mut self.exported.container,
             "vgpu" => {
                 self.is_virtual = true;
+                return;
+            }
+            "source" => {
+                self.is_simulated |= value == "sim";
                 return;
             }
             "sensor" | "clock" | "clock_type" | "reason" | "direction" | "code" | "xid" | "type" => {

@@ -93,7 +93,8 @@ impl PageStream {
             ..
         } = self;
         parser.finish(|event| what.hear(event));
-        let has_values = !what.reader.tables.cells.is_empty() || what.reader.is_ours;
+        let reader = &what.reader;
+        let has_values = !reader.tables.cells.is_empty() || reader.is_ours || reader.is_simulated();
         match (self.is_given_up, has_values, what.first_error) {
             (true, _, Some(error)) => Err(Unreadable::TooManyBadLines(error)),
             (_, true, _) => Ok(what.reader),

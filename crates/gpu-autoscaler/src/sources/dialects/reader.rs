@@ -16,6 +16,8 @@ pub(crate) struct PageReader {
     pub(super) is_ours: bool,
     /// A GPU was told of in our own words.
     has_our_gpus: bool,
+    /// Some value of the page is simulated, by its own word.
+    is_simulated: bool,
 }
 
 impl PageReader {
@@ -25,9 +27,19 @@ impl PageReader {
             self.is_ours = true;
             return;
         }
+        if labels.is_simulated {
+            // Simulated values never stand among measured ones, where nobody could tell them apart.
+            self.is_simulated = true;
+            return;
+        }
         if self.cell(field, labels, value, at).is_err() {
             self.skipped += 1;
         }
+    }
+
+    /// Whether the page, or a part of it, is simulated by its own word. Nothing of such a part is taken.
+    pub(crate) fn is_simulated(&self) -> bool {
+        self.is_simulated
     }
 
     /// Counts a line that could not be read.

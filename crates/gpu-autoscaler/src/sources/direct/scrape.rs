@@ -27,10 +27,17 @@ pub(super) async fn scrape(
             break;
         }
     }
-    page.finish().map_err(|error| TargetFailure {
+    let page = page.finish().map_err(|error| TargetFailure {
         class: "malformed",
         message: cut(&error.to_string()),
-    })
+    })?;
+    if page.is_simulated() {
+        return Err(TargetFailure {
+            class: "simulated",
+            message: "its values are simulated: they are not taken among measured ones".to_owned(),
+        });
+    }
+    Ok(page)
 }
 
 fn format(chunks: &Chunks) -> Format {

@@ -193,6 +193,14 @@ async fn values_that_cannot_be_true_are_absent_and_counted() {
     assert!(!sample.utilization.is_known() && !sample.power.is_known() && !sample.temperature.is_known());
 }
 
+#[tokio::test]
+async fn what_is_simulated_is_not_taken_among_measured_values() {
+    let labels = "{gpu=\"0\",uuid=\"GPU-9\",vendor=\"nvidia\",node=\"dream\",source=\"sim\"}";
+    let page = format!("gpu_utilization_ratio{labels} 0.5\ngpu_memory_used_bytes{labels} 1024\n");
+    let dream = saying(answer("", page.as_bytes())).await;
+    check(&beside_a_good_one(dream).await, dream, "simulated");
+}
+
 /// More targets hang than are asked at the same time, and the round still ends in time, with the good one in it.
 #[tokio::test]
 async fn a_round_ends_although_most_targets_hang() {

@@ -65,6 +65,8 @@ fn owner(kind: &'static str, above: &'static str) -> impl Strategy<Value = Value
     (name(), namespace(), owner, 0_u32..3, 0_u8..2).prop_map(move |(name, namespace, owner, replicas, life)| {
         // The same name comes back with another uid.
         let uid = if life == 0 { format!("uid-{kind}-{name}") } else { format!("uid-{kind}-{name}-again") };
+        // No two objects of a cluster share a uid; pods name those of the first namespace.
+        let uid = if namespace == "team" { uid } else { format!("{uid}-{namespace}") };
         let owner = owner.map(|owner| owned_by("apps/v1", above, &owner));
         json!({"metadata": {"name": name, "namespace": namespace, "uid": uid,
             "ownerReferences": owner.map_or_else(|| json!([]), |owner| json!([owner]))}, "spec": {"replicas": replicas}})
