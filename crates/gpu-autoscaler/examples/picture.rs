@@ -255,8 +255,20 @@ fn node(number: usize) -> Value {
     })
 }
 
+/// As the pages of the benchmark `scrape` name them, so that both can play one cluster.
 fn node_name(number: usize) -> String {
-    format!("ip-10-0-{}-{}.ec2.internal", number / 256, number % 256)
+    format!("h100-node-{number:04}")
+}
+
+/// Six pods of a node hold GPUs by its page; the others have asked for some.
+const HOLDERS: usize = 6;
+
+fn pod_name(number: usize, size: Size) -> (String, String) {
+    let (node, slot, set) = (number % size.nodes, number / size.nodes, number / REPLICAS);
+    if number < size.gpu_pods && slot < HOLDERS {
+        return ("training".to_owned(), format!("llm-{node}-{slot}"));
+    }
+    (namespace(set), format!("web-{set}-5d4f8c7b9-{number:05}"))
 }
 
 /// As large as pods are: some 12 kB, of which we keep little.
@@ -280,8 +292,9 @@ fn pod(number: usize, size: Size, change: usize) -> Value {
     let environment: Vec<Value> = (0..60)
         .map(|variable| json!({"name": format!("SOME_VARIABLE_{variable}"), "value": "a value of some forty characters in all"}))
         .collect();
+    let (namespace, name) = pod_name(number, size);
     json!({
-        "metadata": {"name": format!("web-{set}-5d4f8c7b9-{number:05}"), "namespace": namespace(set), "uid": uid("d", number),
+        "metadata": {"name": name, "namespace": namespace, "uid": uid("d", number),
             "labels": labels, "creationTimestamp": "2026-01-01T00:00:00Z", "resourceVersion": (change + 1).to_string(),
             "annotations": {"kubectl.kubernetes.io/last-applied-configuration": "x".repeat(3000)},
             "ownerReferences": [owner("ReplicaSet", &format!("web-{set}-5d4f8c7b9"), "a", set)],

@@ -20,8 +20,13 @@ fn check(args: &[&str], code: i32, words: &str) {
 #[test]
 fn without_a_command_it_teaches() {
     check(&[], 0, "gpu-autoscaler demo ");
-    check(&["--help"], 0, "Exit codes: 0 done, 1 failed, 2 wrong usage.");
+    check(
+        &["--help"],
+        0,
+        "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 findings",
+    );
     check(&["demo", "--help"], 0, "Nothing here is measured");
+    check(&["serve", "--help"], 0, "it needs no Kubernetes");
     check(
         &["--version"],
         0,
@@ -40,6 +45,15 @@ fn wrong_usage_is_named_with_the_way_out() {
         "invalid value 'many' for '--nodes <NODES>'",
     );
     check(&["demo", "--speed", "0"], 2, "0 is not in 1..=3600");
+    check(&["serve", "--standalone"], 2, "--targets");
+    check(&["serve", "--analysis-window", "1s"], 2, "give 10s to 24h");
+    check(
+        &["serve", "--waste-threshold", "50"],
+        2,
+        "give a share from 0 to 1",
+    );
+    check(&["optimize", "--cause", "idle"], 2, "held-idle");
+    check(&["explain", "deployment/a"], 1, "give pod/NAME");
     check(
         &["demo", "--seed", "-1"],
         2,
