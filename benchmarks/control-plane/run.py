@@ -9,6 +9,7 @@ import argparse
 import glob
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -123,6 +124,7 @@ def main():
         for child in reversed(children):
             child.kill()
             child.wait()
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 if __name__ == "__main__":
